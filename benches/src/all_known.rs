@@ -1,5 +1,5 @@
-//! From the start of a gateway that knows nothing to all tools of slow servers, against starting and asking
-//! them all at once by hand.
+//! From the start of a gateway with an empty catalog to all tools of slow servers, against starting and listing
+//! all servers at once by hand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,7 +32,7 @@ pub(crate) fn run() {
         ours.push(through_the_gateway(&setup));
     }
     let what = format!(
-        "start to all {} tools of {SERVERS} servers of {START_MS} ms, nothing known before",
+        "start to all {} tools of {SERVERS} undiscovered servers of {START_MS} ms",
         SERVERS * TOOLS
     );
     report(
@@ -68,7 +68,7 @@ fn by_hand(lists: &[PathBuf]) -> Duration {
         client.list();
         client
     };
-    // The servers end after the clock was read: the gateway keeps no one waiting for that either.
+    // Ending the servers is not measured: clients of the gateway do not wait for that either.
     let clients = std::thread::scope(|scope| {
         let started: Vec<_> = lists
             .iter()

@@ -1,4 +1,4 @@
-//! A client of the API: one connection that is kept.
+//! An API client with one persistent connection.
 
 use memchr::memmem::find;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,15 +21,15 @@ impl ApiClient {
         }
     }
 
-    /// Reads a resource and gives the body; anything but a good answer ends the measurement.
+    /// Reads a resource and returns the body; panics on an error.
     pub(crate) async fn get(&mut self, path: &str) -> &[u8] {
         let (status, body) = self.send("GET", path, "").await;
         let shown = || String::from_utf8_lossy(body.get(..body.len().min(600)).unwrap_or_default());
-        assert!(status == 200, "GET {path} answered {status}: {}", shown());
+        assert!(status == 200, "GET {path} returned {status}: {}", shown());
         body
     }
 
-    /// Asks for something to be done and gives the status.
+    /// Sends a POST request and returns the status.
     pub(crate) async fn post(&mut self, path: &str, body: &str) -> u16 {
         self.send("POST", path, body).await.0
     }

@@ -16,7 +16,7 @@ const ROUNDS: usize = 7;
 const TIME: Duration = Duration::from_millis(700);
 const CLIENTS: usize = 64;
 const ARGUMENTS: &str = r#"{"title":"The roof leaks","limit":5}"#;
-/// Microseconds of the gateway's own time per call, under load.
+/// Goal for the gateway's CPU time per call under load, in microseconds.
 const CPU_GOAL: f64 = 50.0;
 
 pub(crate) fn run() {
@@ -75,7 +75,7 @@ fn measure(setup: &Setup, direct: &Target<'_>, way: &str, goals: (Goal, Goal)) {
         goals.1,
     );
     let under_load = (floor.cpu, ours.cpu);
-    // One client lets the processor sleep between calls, and waking it takes the floor itself longer than the goal.
+    // With one client the processor sleeps between calls, and waking it takes the floor itself longer than the goal.
     let goals = [Goal::Informational, Goal::AtMost(CPU_GOAL)];
     let times = [(1, one), (CLIENTS, under_load)];
     for ((clients, (floor, ours)), goal) in times.into_iter().zip(goals) {

@@ -1,10 +1,10 @@
-//! A client over HTTP: one connection that is kept, and one session on it.
+//! An MCP client over HTTP with one persistent connection and one session.
 
 use memchr::memmem::find;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Every request has an id of as many digits, so that answers to the same question are as long.
+/// All ids have the same number of digits, so that responses to the same request have the same length.
 const FIRST_ID: u64 = 1_000_000;
 /// The end of a chunked body.
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
@@ -15,11 +15,11 @@ pub(crate) enum Era {
     Modern,
 }
 
-/// A question that is asked again and again.
+/// A request that is sent repeatedly.
 #[derive(Clone)]
 pub(crate) struct McpRequest {
     pub(crate) method: &'static str,
-    /// The tool that is called.
+    /// The tool to call.
     pub(crate) name: Option<String>,
     pub(crate) arguments: String,
 }
@@ -63,14 +63,14 @@ pub(crate) struct Client {
     head: String,
     era: Era,
     next_id: u64,
-    /// What came in; the body of the answer begins at `body`.
+    /// The received bytes; the body begins at `body`.
     buffer: Vec<u8>,
     body: usize,
     session: Option<String>,
 }
 
 impl Client {
-    /// Connects and, in the era of sessions, begins one.
+    /// Connects and, in the legacy era, starts a session.
     pub(crate) async fn open(address: &str, path: &str, era: Era) -> Self {
         let stream = TcpStream::connect(address).await.expect("a connection");
         stream.set_nodelay(true).expect("a connection's option");
@@ -111,7 +111,7 @@ impl Client {
         self.post("", notice).await;
     }
 
-    /// Asks and waits for the whole answer.
+    /// Sends a request and waits for the whole response.
     pub(crate) async fn send(&mut self, request: &McpRequest) -> &[u8] {
         let id = self.next_id;
         self.next_id += 1;
@@ -151,7 +151,7 @@ impl Client {
         }
         assert!(
             head.starts_with("HTTP/1.1 20"),
-            "not a plain answer to {message}:\n{}",
+            "unexpected response to {message}:\n{}",
             String::from_utf8_lossy(&self.buffer)
         );
         let is_stream = head.contains("chunked");
@@ -172,11 +172,11 @@ impl Client {
 
     async fn read_more(&mut self) {
         let read = self.stream.read_buf(&mut self.buffer).await;
-        assert!(read.expect("an answer") > 0, "the connection was closed");
+        assert!(read.expect("a response") > 0, "the connection was closed");
     }
 }
 
-/// Panics unless the answer is a good result.
+/// Panics unless the response is a successful result.
 pub(crate) fn check(answer: &[u8]) {
     let shown = || String::from_utf8_lossy(answer.get(..answer.len().min(600)).unwrap_or_default());
     let is_good =

@@ -27,7 +27,7 @@ pub(crate) fn run(lists: Option<&Path>) {
     };
     let bytes = listing().output().expect("a listing").stdout;
     let file = setup.folder.path().join("listing.json");
-    std::fs::write(&file, &bytes).expect("the listing's bytes");
+    std::fs::write(&file, &bytes).expect("the listing");
     let document: serde_json::Value = serde_json::from_slice(&bytes).expect("a JSON document");
     let total = document
         .get("total")

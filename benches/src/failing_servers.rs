@@ -1,5 +1,5 @@
-//! Searches and calls through a gateway in which two servers in five were never discovered and fail for good, against
-//! the same gateway without them.
+//! Searches and calls through a gateway in which two of five servers are undiscovered and always fail, against the
+//! same gateway without them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_secs(4);
 const ARGUMENTS: &str = r#"{"title":"The roof leaks","limit":5}"#;
 const QUERY: &str = r#"{"query":"report that the roof leaks"}"#;
 const GOAL: Goal = Goal::Times(2.0);
-/// Lists are stale soon, and a server that hangs is given up soon, so that all of it happens within a round.
+/// Short times, so that lists become stale and hanging servers time out within a round.
 const SETTINGS: &str = "[settings]\nttl = \"1s\"\ndiscovery_timeout = \"1s\"\n";
 
 pub(crate) fn run() {
@@ -38,7 +38,7 @@ pub(crate) fn run() {
         let (floor, ours) = (target(&good), target(&failing));
         let [floor, ours] = alternate([&floor, &ours], 1, ROUNDS, TIME);
         let what = format!(
-            "{what}, {GOOD} servers, beside {FAILING} undiscovered ones that fail for good, p99"
+            "{what}, {GOOD} servers, with {FAILING} undiscovered ones that always fail, p99"
         );
         report(
             &what,
@@ -49,7 +49,7 @@ pub(crate) fn run() {
     }
 }
 
-/// A folder whose good servers are known. The failing ones are configured afterwards, so that they never are.
+/// A setup whose good servers are discovered. The failing ones are configured afterwards.
 fn configured(with_failing: bool) -> Setup {
     let setup = Setup::new();
     let lists = setup.generated_lists(GOOD + FAILING, TOOLS, Size::One);

@@ -1,5 +1,5 @@
-//! Reads of a gateway whose servers are being asked all the time: all of them good, against two in five that
-//! hang, crash or write without end.
+//! Reads of a gateway whose servers are refreshed all the time: two of five servers hang, crash or flood, against
+//! none.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ const SERVERS: usize = 500;
 const TOOLS: usize = 100;
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_secs(4);
-/// Servers that are asked for their tools at any moment.
+/// Number of concurrent refreshes.
 const CONCURRENT_REFRESHES: usize = 8;
 const GOAL: Goal = Goal::Times(2.0);
 
-/// What is read, and how it is called in the table.
+/// The reads with their names in the table.
 fn reads() -> [(&'static str, String); 4] {
     let tool = format!("/api/v1/tools/server_7__{}", first_tool(7));
     [
@@ -42,7 +42,7 @@ pub(crate) fn run() {
             ours.push(faulty_runs.p99_of(&path));
         }
         let what = format!(
-            "reading {what}, {SERVERS} servers and {} tools, servers being asked, 40 % of them faulty, p99",
+            "reading {what}, {SERVERS} servers and {} tools, servers being refreshed, 40 % of them faulty, p99",
             SERVERS * TOOLS
         );
         let figure = |runs| Figure::Micros(median(runs));
@@ -50,7 +50,7 @@ pub(crate) fn run() {
     }
 }
 
-/// A folder whose tools are all known. Two in five of its servers get a fault afterwards, if they are to.
+/// A setup whose servers are discovered. Two of five servers become faulty afterwards if requested.
 fn known(with_faults: bool) -> Setup {
     let setup = Setup::new();
     let lists = setup.generated_lists(SERVERS, TOOLS, Size::One);
@@ -73,7 +73,7 @@ fn known(with_faults: bool) -> Setup {
     setup.write_config(&text);
     setup.refresh();
     if with_faults {
-        std::fs::write(&trouble, "").expect("the file that brings the faults");
+        std::fs::write(&trouble, "").expect("the file that enables the faults");
     }
     setup
 }
@@ -87,7 +87,7 @@ impl Gateway {
     fn start(setup: &Setup) -> Self {
         let process = ServerProcess::start(setup.serve());
         let file = setup.folder.path().join("state/admin-token");
-        let token = std::fs::read_to_string(file).expect("the token of administrators");
+        let token = std::fs::read_to_string(file).expect("the admin token");
         Self {
             process,
             token: token.trim().to_owned(),
@@ -98,7 +98,7 @@ impl Gateway {
         ApiClient::open(&self.process.address, &self.token).await
     }
 
-    /// In microseconds, while the servers are asked one after the other.
+    /// The 99th percentile in microseconds, while the servers are refreshed one after the other.
     fn p99_of(&self, path: &str) -> f64 {
         let next = Cell::new(0);
         let runtime = runtime();
@@ -123,7 +123,7 @@ impl Gateway {
             let started = Instant::now();
             client.get(path).await;
             micros.push(started.elapsed().as_secs_f64() * 1e6);
-            // A reader that never rests would only measure how the two share a core.
+            // Without a pause the measurement would only show how the two share a core.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         micros
@@ -135,7 +135,7 @@ impl Gateway {
             let server = next.get() % SERVERS;
             next.set(server + 1);
             let path = format!("/api/v1/servers/server_{server}/refresh");
-            // A server that fails is told with its failure, and the next one is asked.
+            // A failure is part of the response; continue with the next server.
             client.post(&path, "{}").await;
         }
     }

@@ -1,5 +1,5 @@
-//! From the start of the gateway to its first list, with every tool known and every server silent, against
-//! programs that read the same catalog and answer the same bytes.
+//! From the start of the gateway to its first list, with all tools known and all servers silent, against programs
+//! that read the same catalog and return the same bytes.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -59,7 +59,7 @@ fn over_stdio(setup: &Setup, profile: &str, what: &str, floor: impl Fn() -> Comm
     for _ in 0..RUNS {
         let (floor_time, floor_length) = timed(floor());
         let (time, length) = timed(stdio(setup, profile));
-        assert_eq!(floor_length, length, "both answer the same bytes");
+        assert_eq!(floor_length, length, "both return the same bytes");
         floors.push(floor_time);
         ours.push(time);
     }

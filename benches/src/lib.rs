@@ -1,4 +1,4 @@
-//! What the servers of the measurements share: the smallest HTTP server that answers messages.
+//! A minimal HTTP server for the servers of the benchmarks.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -12,18 +12,20 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-/// What a message is answered with.
+/// The response to a message.
 pub enum Reply {
-    /// A message in return, and the session that began with it.
+    /// A message, and the session that it starts.
     Message(Bytes, Option<String>),
-    /// Nothing: it was a notification.
+    /// 202 for a notification.
     Accepted,
-    /// Nothing, and the client waits for it.
+    /// No response; the client keeps waiting.
     NoResponse,
 }
 
-/// Listens on a port of the system's choice, tells the address on standard output, and answers every
-/// message that is posted.
+/// Listens on a free port, prints the URL to standard output, and responds to every posted message.
+///
+/// # Errors
+/// If the port cannot be bound or a connection cannot be accepted.
 pub async fn serve_http(answer: impl Fn(&[u8]) -> Reply + Send + Sync + 'static) -> io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let mut out = io::stdout();

@@ -1,4 +1,4 @@
-//! The same question again and again, by one thread over connections that were opened before.
+//! Sends the same request repeatedly, from one thread over open connections.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::client::{Client, Era, McpRequest, check};
 use crate::process::ServerProcess;
 use crate::report::median;
 
-/// Where a question goes.
+/// The target of a request.
 #[derive(Clone)]
 pub(crate) struct Target<'a> {
     pub(crate) process: &'a ServerProcess,
@@ -18,7 +18,7 @@ pub(crate) struct Target<'a> {
     pub(crate) request: McpRequest,
 }
 
-/// What one run, or the median of several, gave.
+/// The result of one run, or the median of several.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct LoadStats {
     /// In microseconds.
@@ -26,17 +26,17 @@ pub(crate) struct LoadStats {
     /// In microseconds.
     pub(crate) p99: f64,
     pub(crate) per_second: f64,
-    /// Microseconds of the server's own time for each answer.
+    /// CPU time of the server per response, in microseconds.
     pub(crate) cpu: f64,
 }
 
-/// A runtime of one thread: a client needs no more.
+/// A single-threaded runtime, which is enough for a client.
 pub(crate) fn runtime() -> Runtime {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime")
 }
 
-/// Measures the targets in turn, `rounds` times, so that the machine's mood meets all alike.
+/// Measures the targets alternately, `rounds` times, so that changes of the machine's load affect all alike.
 pub(crate) fn alternate<const N: usize>(
     targets: [&Target<'_>; N],
     connections: usize,
@@ -67,7 +67,7 @@ fn run(target: &Target<'_>, connections: usize, time: Duration) -> LoadStats {
         for _ in 0..connections {
             let address = &target.process.address;
             let mut client = Client::open(address, target.path, target.era).await;
-            // The first answer shows that it works, and warms up what there is to warm.
+            // The first response verifies the setup and warms up caches.
             check(client.send(&target.request).await);
             clients.push(client);
         }

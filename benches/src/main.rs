@@ -1,11 +1,11 @@
-//! Measures Pegboard against floors taken in the same run, so that the machine's mood cancels out.
+//! Measures Pegboard against floors taken in the same run, so that the load of the machine cancels out.
 
 #![allow(
     clippy::print_stdout,
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
-    reason = "a program that measures starts processes, prints a table and stops when its set-up is wrong"
+    reason = "a benchmark starts processes, prints a table and stops if its setup fails"
 )]
 
 mod all_known;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     let is_known = |word: &String| MEASUREMENTS.iter().any(|(name, _)| name == word);
     if let Some(unknown) = wanted.iter().find(|word| !is_known(word)) {
         let known = MEASUREMENTS.map(|(name, _)| name).join(", ");
-        println!("`{unknown}` is not a measurement; choose from {known}");
+        println!("unknown measurement `{unknown}`; choose from {known}");
         return ExitCode::FAILURE;
     }
     report::head();

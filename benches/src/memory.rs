@@ -1,5 +1,5 @@
-//! The resident memory of a gateway that was asked and now waits, against a server that holds the same
-//! definitions as one text.
+//! Resident memory of an idle gateway after a few requests, against a server that holds the same definitions as
+//! one text.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! A client over stdio: starts a server and talks to it line by line.
+//! An MCP client over stdio: starts a server and exchanges lines with it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,7 +10,7 @@ pub(crate) struct PipeClient {
 }
 
 impl PipeClient {
-    /// Starts a server and shakes hands with it.
+    /// Starts a server and performs the handshake.
     pub(crate) fn start(mut command: Command) -> Self {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.expect("a server");
@@ -26,18 +26,18 @@ impl PipeClient {
         client
     }
 
-    /// Asks for the tools.
+    /// Requests the tool list.
     pub(crate) fn list(&mut self) -> Vec<u8> {
         self.send(r#"{"jsonrpc":"2.0","id":1000001,"method":"tools/list","params":{}}"#)
     }
 
-    /// Asks and waits for the answer; what the server says by itself is passed over.
+    /// Sends a request and waits for the response; notifications are skipped.
     pub(crate) fn send(&mut self, message: &str) -> Vec<u8> {
         self.write_line(message);
         loop {
             let mut line = Vec::new();
             let read = self.stdout.read_until(b'\n', &mut line);
-            assert!(read.is_ok_and(|read| read > 0), "no answer to {message}");
+            assert!(read.is_ok_and(|read| read > 0), "no response to {message}");
             if !line.starts_with(br#"{"jsonrpc":"2.0","method""#) {
                 line.pop();
                 return line;

@@ -1,11 +1,11 @@
-//! A program that serves over HTTP, and what the system knows of it.
+//! A program that serves HTTP, with its CPU time and memory.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A serving program; it is asked to end when this is dropped.
+/// A running server; it gets SIGTERM on drop.
 pub(crate) struct ServerProcess {
     child: Child,
     /// Host and port.
@@ -13,7 +13,7 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts it and reads its output until it tells where it listens.
+    /// Starts it and reads its output until it prints its address.
     pub(crate) fn start(mut command: Command) -> Self {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         let copy = writer.try_clone().expect("a pipe's end");
@@ -23,25 +23,25 @@ impl ServerProcess {
             child,
             address: String::new(),
         };
-        // Our own ends must be closed, or the output would have no end.
+        // Our own ends must be closed, otherwise the output would never end.
         drop(command);
         let mut lines = BufReader::new(reader).lines();
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
             let Some(Ok(line)) = lines.next() else {
-                panic!("a serving program never told its address:\n{said}");
+                panic!("the server did not print its address:\n{output}");
             };
             if let Some(address) = address_in(&line) {
                 process.address = address;
                 std::thread::spawn(move || lines.for_each(drop));
                 return process;
             }
-            said += &line;
-            said.push('\n');
+            output += &line;
+            output.push('\n');
         }
     }
 
-    /// The time that its threads have run, in nanoseconds.
+    /// The CPU time of its threads in nanoseconds.
     pub(crate) fn cpu_nanos(&self) -> u64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
         let run_time = |task: std::fs::DirEntry| -> Option<u64> {
@@ -52,7 +52,7 @@ impl ServerProcess {
         tasks.filter_map(run_time).sum()
     }
 
-    /// Its resident memory in megabytes.
+    /// The resident memory in megabytes.
     pub(crate) fn resident_megabytes(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
             .expect("its status");

@@ -1,4 +1,4 @@
-//! `refresh --all` over slow servers against starting and asking them all at once by hand.
+//! `refresh --all` over slow servers, against starting and listing all of them at once by hand.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,14 +40,14 @@ pub(crate) fn run() {
     let what = format!("`refresh --all`: {SERVERS} servers of {START_MS} ms");
     report(&what, floor, Figure::of_times(ours), GOAL);
     report(
-        &format!("{what}, never seen before (one run)"),
+        &format!("{what}, undiscovered (one run)"),
         floor,
         Figure::of_times(vec![cold]),
         GOAL,
     );
 }
 
-/// What the machine allows: a thread per server that starts it and asks for its list.
+/// The floor: one thread per server that starts it and requests its list.
 fn by_hand(lists: &[PathBuf]) -> Duration {
     let started = Instant::now();
     std::thread::scope(|scope| {

@@ -1,15 +1,15 @@
-//! Several runs as one figure, and figures as lines of the table.
+//! Aggregates runs and prints the table.
 
 use std::fmt;
 use std::time::Duration;
 
-/// The median of some runs; it shrugs off the odd one that another program disturbed.
+/// The median, which ignores outliers caused by other programs.
 pub(crate) fn median(mut runs: Vec<f64>) -> f64 {
     runs.sort_by(f64::total_cmp);
     runs.get(runs.len() / 2).copied().unwrap_or_default()
 }
 
-/// What was measured, with its unit.
+/// A measured value with its unit.
 #[derive(Clone, Copy)]
 pub(crate) enum Figure {
     Millis(f64),
@@ -19,7 +19,7 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    /// The median of some durations that are told in milliseconds.
+    /// The median of durations, in milliseconds.
     pub(crate) fn of_times(runs: Vec<Duration>) -> Self {
         let millis = runs.iter().map(|run| run.as_secs_f64() * 1e3).collect();
         Self::Millis(median(millis))
@@ -55,18 +55,18 @@ impl fmt::Display for Figure {
     }
 }
 
-/// What a figure should be.
+/// The goal of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
     /// At most this many times the floor.
     Times(f64),
     /// At least this share of the floor.
     Share(f64),
-    /// At most this, whatever the floor.
+    /// At most this value.
     AtMost(f64),
-    /// At most this more than the floor.
+    /// At most this much more than the floor.
     OnTop(f64),
-    /// The figure is only shown.
+    /// No goal.
     Informational,
 }
 

@@ -1,4 +1,4 @@
-//! Searches over HTTP, against the bare round trip of the same answer.
+//! Searches over HTTP, against a round trip with the same response.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A folder with a configuration and a state of its own.
+//! A temporary directory with a configuration and a state.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ impl Setup {
         }
     }
 
-    /// A folder with servers whose tools are known already. They are silent from now on.
+    /// A setup with discovered servers, which no longer respond.
     pub(crate) fn known(servers: usize, tools: usize) -> Self {
         let setup = Self::new();
         let lists = setup.generated_lists(servers, tools, Size::One);
@@ -33,19 +33,19 @@ impl Setup {
         setup
     }
 
-    /// Writes a configuration of servers, each a replay of one list.
+    /// Configures replaying servers, one per list.
     pub(crate) fn configure(&self, lists: &[PathBuf], delay_ms: u64) {
         let delay = delay_ms.to_string();
         let options = ["--delay-ms", delay.as_str()];
         self.write_config(&servers("pegboard-replay", lists, &options));
     }
 
-    /// Writes a configuration of servers to call.
+    /// Configures mock servers, one per list.
     pub(crate) fn configure_mocks(&self, lists: &[PathBuf], options: &[&str]) {
         self.write_config(&servers("mock-server", lists, options));
     }
 
-    /// Writes a configuration; a profile that lists every tool is added.
+    /// Writes a configuration with an additional profile that lists every tool.
     pub(crate) fn write_config(&self, text: &str) {
         let text = format!("{text}\n[profiles.{DIRECT}]\nmode = \"direct\"\n");
         std::fs::create_dir_all(self.folder.path().join("config"))
@@ -57,7 +57,7 @@ impl Setup {
         write_lists(self.folder.path(), servers, tools, size)
     }
 
-    /// Has all servers asked for their tools.
+    /// Refreshes all servers.
     pub(crate) fn refresh(&self) {
         let mut command = self.pegboard();
         command.args(["refresh", "--all"]).stdout(Stdio::null());
@@ -68,7 +68,7 @@ impl Setup {
         );
     }
 
-    /// Forgets every tool.
+    /// Deletes the state.
     pub(crate) fn forget(&self) {
         let _ = std::fs::remove_dir_all(self.folder.path().join("state"));
     }
@@ -84,14 +84,14 @@ impl Setup {
         command
     }
 
-    /// The gateway over HTTP, on a port of the system's choice.
+    /// The gateway over HTTP on a free port.
     pub(crate) fn serve(&self) -> Command {
         let mut command = self.pegboard();
         command.args(["serve", "--port", "0", "--no-auth"]);
         command
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     pub(crate) fn file(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, content).expect("a file");
@@ -112,13 +112,13 @@ fn servers(name: &str, lists: &[PathBuf], options: &[&str]) -> String {
     text
 }
 
-/// A program that was built beside this one.
+/// A program in the same directory as this one.
 pub(crate) fn program(name: &str) -> PathBuf {
     let here = std::env::current_exe().expect("this program's path");
     here.parent().unwrap_or(Path::new(".")).join(name)
 }
 
-/// The JSON files of a folder that hold a list of tools.
+/// The JSON files of a directory that contain tool lists.
 pub(crate) fn recorded_lists(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the folder of lists");
     let mut lists: Vec<PathBuf> = entries

@@ -1,4 +1,4 @@
-//! Made-up tools, each a file of definitions per server.
+//! Generated tool lists, one file per server.
 
 use std::path::{Path, PathBuf};
 
@@ -31,16 +31,16 @@ const THINGS: [&str; 20] = [
     "survey",
 ];
 
-/// How much a tool says of itself.
+/// The size of a tool definition.
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
     /// About 1 kB.
     One,
-    /// About 2 kB, as real ones have on average.
+    /// About 2 kB, the average of real tools.
     Two,
 }
 
-/// Writes a list of tools for each server and gives the files.
+/// Writes a tool list for each server and returns the files.
 pub(crate) fn write_lists(folder: &Path, servers: usize, tools: usize, size: Size) -> Vec<PathBuf> {
     let path = |server: usize| folder.join(format!("list_{server}.json"));
     for server in 0..servers {

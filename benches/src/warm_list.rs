@@ -1,4 +1,4 @@
-//! Lists of a gateway that has been asked before, against a server that writes ready bytes.
+//! Lists of a warm gateway, against a server that writes prepared bytes.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The floor of lists over HTTP: reads a catalog, and answers every message with bytes that are ready.
+//! The floor of lists over HTTP: reads a catalog and responds to every message with prepared bytes.
 //! `floor-http CATALOG LIST`
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ async fn main() -> std::io::Result<()> {
     let catalog = std::fs::read(words.next().unwrap_or_default())?;
     let list = Bytes::from(std::fs::read(words.next().unwrap_or_default())?);
     serve_http(move |message| {
-        // The catalog is held as a server that knows its tools would hold it.
+        // The catalog stays in memory, as in a server that knows its tools.
         let has_catalog = !catalog.is_empty();
         let holds = |text: &str| memchr::memmem::find(message, text.as_bytes()).is_some();
         if holds("\"initialize\"") {

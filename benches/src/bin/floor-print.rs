@@ -1,6 +1,6 @@
 //! The floor of a cold listing: reads a file and prints it.
 
-#![allow(clippy::print_stderr, reason = "a measurement's own program")]
+#![allow(clippy::print_stderr, reason = "a benchmark program")]
 
 use std::io::Write;
 

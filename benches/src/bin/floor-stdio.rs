@@ -1,5 +1,5 @@
-//! The floor of a first list over stdio: reads a catalog, and answers a handshake and a list with bytes that
-//! are ready. `floor-stdio CATALOG LIST`
+//! The floor of a first list over stdio: reads a catalog and responds to handshake and list with prepared bytes.
+//! `floor-stdio CATALOG LIST`
 
 use std::io::{BufRead, Write};
 

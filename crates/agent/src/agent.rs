@@ -1,17 +1,17 @@
-//! The loop.
+//! The agent loop.
 
 use std::sync::Arc;
 
-use pegboard_catalog::context_summary;
 use pegboard_hub::{Hub, SessionId};
+use pegboard_metatools::context_summary;
 use pegboard_model::{
     Limits, NoopRecorder, Outcome, Reason, Recorder, RunFacts, SpanContext, ToolError, ToolResult,
     TraceId,
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Budget, BudgetExceeded};
-use crate::cancel::Cancel;
 use crate::definitions::{Definitions, Loading};
 use crate::event::AgentEvent;
 use crate::message::Conversation;
@@ -21,15 +21,15 @@ use crate::report::RunReport;
 use crate::retry::Retry;
 use crate::toolbox::Toolbox;
 
-/// Tokens that a model may write in one turn, unless told otherwise.
+/// Default limit of the tokens that a model writes in one turn.
 const ANSWER_TOKENS: u32 = 16_000;
-/// Tokens of one result that a model reads at once, unless told otherwise.
+/// Default limit of the tokens of one tool result; larger results are read in parts.
 const RESULT_TOKENS: usize = 25_000;
 
-/// What stands under an answer that the model had no room to end.
-const CUT: &str = "[The answer is cut here: the model had no room for more.]";
+/// Note below a response that ended at the token limit.
+const TRUNCATED: &str = "[Truncated: the model reached its token limit.]";
 
-/// A model with every tool in reach.
+/// Runs a model with access to all tools of a hub.
 ///
 /// ```no_run
 /// # async fn example(hub: pegboard_hub::Hub) -> pegboard_model::ToolResult<()> {
@@ -56,12 +56,12 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// An agent that asks this model and calls the tools of this hub.
+    /// Creates an agent that uses this model and the tools of this hub.
     pub fn new(hub: Hub, provider: impl Provider + 'static) -> Self {
         Self::over(hub, Arc::new(provider))
     }
 
-    /// The same, with a provider that others use too.
+    /// Like [`Agent::new`], with a shared provider.
     pub fn over(hub: Hub, provider: Arc<dyn Provider>) -> Self {
         let session = SessionId("agent".to_owned());
         let limits = Limits::default();
@@ -79,49 +79,49 @@ impl Agent {
         }
     }
 
-    /// What the model is to keep in mind; a summary of all tools follows it.
+    /// Sets the system prompt. A summary of the tools is appended to it.
     #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.system = text.into();
         self
     }
 
-    /// The patterns of tools that the summary names first.
+    /// Sets the patterns of the tools that the summary names.
     #[must_use]
     pub fn essential(mut self, patterns: Vec<String>) -> Self {
         self.essential = patterns;
         self
     }
 
-    /// How the model comes to know the tools.
+    /// Sets how tools are presented to the model.
     #[must_use]
     pub fn loading(mut self, loading: Loading) -> Self {
         self.loading = loading;
         self
     }
 
-    /// What one run may use.
+    /// Sets the limits of one run.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
         self
     }
 
-    /// When a provider that could not answer is asked again.
+    /// Sets when failed requests to the provider are retried.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Tokens that the model may write in one turn.
+    /// Sets the limit of the tokens that the model writes in one turn.
     #[must_use]
     pub fn answer_tokens(mut self, tokens: u32) -> Self {
         self.answer_tokens = tokens.max(1);
         self
     }
 
-    /// Tokens of one result that the model reads at once; what is larger it reads in parts.
+    /// Sets the limit of the tokens of one tool result. The model reads larger results in parts.
     #[must_use]
     pub fn result_tokens(mut self, tokens: usize) -> Self {
         let hub = self.toolbox.hub().clone();
@@ -129,32 +129,32 @@ impl Agent {
         self
     }
 
-    /// Who is told of turns and runs.
+    /// Sets the recorder that receives telemetry of turns and runs.
     #[must_use]
     pub fn recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorder = recorder;
         self
     }
 
-    /// The hub behind it.
+    /// Returns the hub.
     pub fn hub(&self) -> &Hub {
         self.toolbox.hub()
     }
 
-    /// Works on one task, in a conversation of its own.
+    /// Runs one task in a new conversation.
     pub async fn ask(&self, task: &str) -> RunReport {
         let mut conversation = Conversation::new();
-        self.run(&mut conversation, task, &Cancel::new(), &|_| {})
+        self.run(&mut conversation, task, &CancellationToken::new(), &|_| {})
             .await
     }
 
-    /// Works on one task and tells what happens. Dropping the future stops it; `cancel` stops it too, and still gives
-    /// the report. Either way the conversation can go on.
+    /// Runs one task in a conversation and emits events. Dropping the future stops the run. Cancelling `cancel`
+    /// also stops it, but returns the report. In both cases the conversation can be continued.
     pub async fn run(
         &self,
         conversation: &mut Conversation,
         task: &str,
-        cancel: &Cancel,
+        cancel: &CancellationToken,
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> RunReport {
         let started = Instant::now();
@@ -188,7 +188,7 @@ impl Agent {
             trace: &trace,
             span: span.as_ref(),
         };
-        let answer = self.work(&mut work, emit).await;
+        let answer = self.run_turns(&mut work, emit).await;
         run.answer = answer;
         run.took = started.elapsed();
         self.recorder.tokens_saved(run.saved_tokens);
@@ -209,12 +209,12 @@ impl Agent {
         run
     }
 
-    async fn work(
+    async fn run_turns(
         &self,
         work: &mut RunState<'_>,
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<String> {
-        // The first need: servers that do not answer are left out, and the agent goes on without their tools.
+        // Servers that cannot be discovered now are left out; the run continues without their tools.
         let known = self.hub().ensure_known_in_span(work.span);
         work.stop.or(known).await?;
         let catalog = self.hub().catalog();
@@ -251,11 +251,11 @@ impl Agent {
                 .run_calls(&calls, &definitions, allowed, stop, span, emit)
                 .await;
             work.run.calls += calls.len().min(allowed);
-            for answered in called.finished {
-                lookup_tokens += answered.lookup_tokens;
-                work.run.used.extend(answered.used);
+            for executed in called.finished {
+                lookup_tokens += executed.lookup_tokens;
+                work.run.used.extend(executed.used);
             }
-            work.conversation.exchange(items, called.answers);
+            work.conversation.exchange(items, called.outputs);
             if let Some(stopped) = called.stopped {
                 return Err(stopped);
             }
@@ -265,19 +265,19 @@ impl Agent {
         }
     }
 
-    /// What a turn without calls means; `None` when the model is to go on.
+    /// Returns the result of a turn without calls, or `None` if the model must continue.
     fn ended(&self, finish: FinishReason, text: String) -> Option<ToolResult<String>> {
         Some(match finish {
             FinishReason::Paused => return None,
             FinishReason::Done => Ok(text),
             FinishReason::Refused => {
-                let message = "the model, or its provider, does not want to answer this";
+                let message = "the model or its provider refused to answer";
                 Err(ToolError::new(Reason::ModelRefused, message))
             }
             FinishReason::Length if text.is_empty() => {
                 Err(BudgetExceeded::Tokens(u64::from(self.answer_tokens)).into())
             }
-            FinishReason::Length => Ok(format!("{text}\n\n{CUT}")),
+            FinishReason::Length => Ok(format!("{text}\n\n{TRUNCATED}")),
         })
     }
 
@@ -299,17 +299,17 @@ impl Agent {
         let span = work
             .span
             .and_then(|span| self.recorder.begin(Some(span), work.trace));
-        let said = self
+        let response = self
             .ask_model(request, work.stop, span.as_ref(), emit)
             .await?;
         work.run.turns = turn;
-        work.run.usage.add(said.usage);
+        work.run.usage.add(response.usage);
         emit(AgentEvent::TurnFinished {
             turn,
-            usage: said.usage,
-            calls: said.calls.len(),
+            usage: response.usage,
+            calls: response.calls.len(),
         });
-        Ok(said)
+        Ok(response)
     }
 
     fn system_text(&self, loading: Loading, catalog: &pegboard_catalog::Catalog) -> String {
@@ -323,7 +323,7 @@ impl Agent {
     }
 }
 
-/// One run, as far as it went.
+/// The state of one run.
 struct RunState<'a> {
     conversation: &'a mut Conversation,
     run: &'a mut RunReport,
@@ -332,7 +332,7 @@ struct RunState<'a> {
     span: Option<&'a SpanContext>,
 }
 
-/// A trace of its own for each run; the last bit is set so that it is one even without randomness.
+/// Returns a new trace id for a run. The last bit is set so that it is valid even without a random source.
 fn new_trace() -> TraceId {
     let mut bytes = [0; 16];
     let _ = getrandom::fill(&mut bytes);

@@ -1,4 +1,4 @@
-//! How much one run may use.
+//! The limits of one run.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use pegboard_model::{Reason, ToolError};
 /// The limits of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// How often the model is asked.
+    /// Turns of the model.
     pub turns: usize,
-    /// How many calls it may make.
+    /// Tool calls.
     pub calls: usize,
-    /// Tokens read and written, all turns together.
+    /// Tokens read and written, in all turns.
     pub tokens: u64,
-    /// How long it may take, with people's thinking.
+    /// Duration, including the time that people need for approvals.
     pub time: Duration,
 }
 
@@ -33,30 +33,30 @@ impl Default for Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BudgetExceeded {
-    /// The model was asked so often.
+    /// The number of turns.
     Turns(usize),
-    /// It made so many calls.
+    /// The number of tool calls.
     Calls(usize),
-    /// It read and wrote so many tokens.
+    /// The number of tokens.
     Tokens(u64),
-    /// It took so long.
+    /// The duration.
     Time(Duration),
 }
 
 impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Turns(turns) => write!(f, "{turns} turns of the model"),
-            Self::Calls(calls) => write!(f, "{calls} calls of tools"),
+            Self::Turns(turns) => write!(f, "{turns} turns"),
+            Self::Calls(calls) => write!(f, "{calls} tool calls"),
             Self::Tokens(tokens) => write!(f, "{tokens} tokens"),
-            Self::Time(time) => write!(f, "{time:?}"),
+            Self::Time(time) => write!(f, "{} s", time.as_secs()),
         }
     }
 }
 
 impl From<BudgetExceeded> for ToolError {
-    fn from(spent: BudgetExceeded) -> Self {
-        let message = format!("the limit of {spent} is reached without an answer");
+    fn from(exceeded: BudgetExceeded) -> Self {
+        let message = format!("the limit of {exceeded} was reached before the model had an answer");
         Self::new(Reason::BudgetSpent, message)
     }
 }

@@ -1,4 +1,4 @@
-//! All calls of one turn, side by side, each with an answer.
+//! Runs all tool calls of one turn concurrently.
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -13,24 +13,24 @@ use crate::message::{ToolOutput, ToolUse};
 use crate::model_turn::StopSignal;
 use crate::toolbox::{ExecutedCall, unfinished_call};
 
-/// Calls that run side by side; further ones wait.
-const SIDE_BY_SIDE: usize = 8;
-/// Calls of one turn that are run; a model makes a handful.
-const PER_TURN: usize = 128;
+/// Calls that run concurrently; further ones wait.
+const MAX_CONCURRENT: usize = 8;
+/// Calls of one turn that are run; a model usually makes a handful.
+const MAX_PER_TURN: usize = 128;
 
-/// What came of the calls of one turn.
+/// The results of the calls of one turn.
 pub(crate) struct TurnCalls {
-    /// One answer for each call, in their order.
-    pub(crate) answers: Vec<ToolOutput>,
-    /// Those that were run, in the order in which they ended.
+    /// One output for each call, in the order of the calls.
+    pub(crate) outputs: Vec<ToolOutput>,
+    /// The calls that were run, in the order of their completion.
     pub(crate) finished: Vec<ExecutedCall>,
-    /// Why the rest was not waited for.
+    /// Why the remaining calls were not awaited.
     pub(crate) stopped: Option<ToolError>,
 }
 
 impl Agent {
-    /// Runs calls; `allowed` of them at the most. The others, and those that were not done when the run was stopped,
-    /// are answered by why they were not.
+    /// Runs at most `allowed` of the calls. The other calls, and those that are unfinished when the run stops, get
+    /// an output that says so.
     pub(crate) async fn run_calls(
         &self,
         calls: &[ToolUse],
@@ -41,8 +41,8 @@ impl Agent {
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> TurnCalls {
         let started = Instant::now();
-        let places = Semaphore::new(SIDE_BY_SIDE);
-        let running = calls.iter().take(allowed.min(PER_TURN)).enumerate();
+        let places = Semaphore::new(MAX_CONCURRENT);
+        let running = calls.iter().take(allowed.min(MAX_PER_TURN)).enumerate();
         let mut running: FuturesUnordered<_> = running
             .map(|(place, call)| {
                 let places = &places;
@@ -52,16 +52,16 @@ impl Agent {
                 }
             })
             .collect();
-        let mut answers: Vec<Option<ToolOutput>> = calls.iter().map(|_| None).collect();
+        let mut outputs: Vec<Option<ToolOutput>> = calls.iter().map(|_| None).collect();
         let mut finished = Vec::new();
         let mut stopped = None;
         loop {
             match stop.or(running.next()).await {
-                Ok(Some((place, answered))) => {
-                    if let Some(answer) = answers.get_mut(place) {
-                        *answer = Some(answered.answer.clone());
+                Ok(Some((place, executed))) => {
+                    if let Some(output) = outputs.get_mut(place) {
+                        *output = Some(executed.output.clone());
                     }
-                    finished.push(answered);
+                    finished.push(executed);
                 }
                 Ok(None) => break,
                 Err(why) => {
@@ -74,16 +74,16 @@ impl Agent {
         let (why, reason) = match &stopped {
             Some(error) => (format!("Not finished: {}.", error.message), error.reason),
             None => {
-                let why = "Not run: too many calls; the limit is reached.";
+                let why = "Not run: the limit of tool calls is reached.";
                 (why.to_owned(), Reason::BudgetSpent)
             }
         };
         let mut paired = Vec::with_capacity(calls.len());
-        for (call, answer) in calls.iter().zip(answers) {
-            paired.push(answer.unwrap_or_else(|| {
+        for (call, output) in calls.iter().zip(outputs) {
+            paired.push(output.unwrap_or_else(|| {
                 let (why, took) = ((why.as_str(), reason), started.elapsed());
-                let answered = unfinished_call(&self.toolbox, definitions, call, why, took);
-                let answer = answered.answer.clone();
+                let executed = unfinished_call(&self.toolbox, definitions, call, why, took);
+                let output = executed.output.clone();
                 let (tool, server) = self.toolbox.target(definitions, call);
                 emit(AgentEvent::CallFinished {
                     id: call.id.clone(),
@@ -92,12 +92,12 @@ impl Agent {
                     outcome: reason.code().to_owned(),
                     took,
                 });
-                finished.push(answered);
-                answer
+                finished.push(executed);
+                output
             }));
         }
         TurnCalls {
-            answers: paired,
+            outputs: paired,
             finished,
             stopped,
         }
@@ -117,13 +117,13 @@ impl Agent {
             tool: tool.clone(),
             server: server.clone(),
         });
-        let answered = self.toolbox.run_within(definitions, call, span).await;
-        let outcome = match (&answered.used, answered.answer.is_error) {
+        let executed = self.toolbox.run_within(definitions, call, span).await;
+        let outcome = match (&executed.used, executed.output.is_error) {
             (Some(used), _) => used.outcome.clone(),
             (None, false) => "ok".to_owned(),
             (None, true) => "failed".to_owned(),
         };
-        let used = answered.used.as_ref();
+        let used = executed.used.as_ref();
         emit(AgentEvent::CallFinished {
             id: call.id.clone(),
             server: used.map_or(server, |used| used.server.clone()),
@@ -131,6 +131,6 @@ impl Agent {
             outcome,
             took: started.elapsed(),
         });
-        answered
+        executed
     }
 }

@@ -1,16 +1,16 @@
-//! A tool's result as a model reads it.
+//! Converts tool results for models.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Base64 of one image that is passed on; providers refuse larger ones.
-const IMAGE_BYTES: usize = 5 * 1024 * 1024;
+/// Maximum size of an image in base64; providers reject larger ones.
+const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
 /// Images of one result that are passed on.
-const IMAGES: usize = 8;
-/// The kinds of images that models read.
-const IMAGE_KINDS: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const MAX_IMAGES: usize = 8;
+/// Image types that models support.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// One part of a result.
+/// One part of a tool result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Content {
@@ -18,15 +18,15 @@ pub enum Content {
     Text(String),
     /// An image.
     Image {
-        /// Its kind, one that models read.
+        /// A MIME type that models support.
         mime: String,
-        /// Its bytes in base64.
+        /// The image in base64.
         data: String,
     },
 }
 
 #[derive(Deserialize)]
-struct Written<'a> {
+struct RawResult<'a> {
     #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -52,9 +52,9 @@ struct Resource {
     text: Option<String>,
 }
 
-/// The parts of a server's result. What a model cannot read is named in words.
+/// Returns the parts of a tool result. Content that models cannot read is replaced by a short text.
 pub(crate) fn parts(result: &RawValue) -> Vec<Content> {
-    let Ok(view) = serde_json::from_str::<Written<'_>>(result.get()) else {
+    let Ok(view) = serde_json::from_str::<RawResult<'_>>(result.get()) else {
         return vec![Content::Text(result.get().to_owned())];
     };
     let mut images = 0;
@@ -79,8 +79,8 @@ fn part(block: Block, images: &mut usize) -> Content {
     }
     let mime = block.mime.unwrap_or_default();
     if let ("image", Some(data)) = (block.kind.as_str(), &block.data) {
-        let is_readable = IMAGE_KINDS.contains(&mime.as_str()) && data.len() <= IMAGE_BYTES;
-        if is_readable && *images < IMAGES {
+        let is_readable = IMAGE_TYPES.contains(&mime.as_str()) && data.len() <= MAX_IMAGE_BYTES;
+        if is_readable && *images < MAX_IMAGES {
             *images += 1;
             return Content::Image {
                 mime,
@@ -97,15 +97,18 @@ fn part(block: Block, images: &mut usize) -> Content {
     let size = block.data.map_or(String::new(), |data| {
         format!("{} bytes of base64", data.len())
     });
-    let words = [
+    let labels = [
         block.kind,
         mime,
         block.name.unwrap_or_default(),
         block.uri.unwrap_or_default(),
         size,
     ];
-    let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    Content::Text(format!("[{}]", words.join(" ")))
+    let labels: Vec<String> = labels
+        .into_iter()
+        .filter(|label| !label.is_empty())
+        .collect();
+    Content::Text(format!("[{}]", labels.join(" ")))
 }
 
 #[cfg(test)]

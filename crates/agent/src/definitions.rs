@@ -1,46 +1,48 @@
-//! What a model is offered: the value of a request's `tools`, and the way back from its calls.
+//! The tool definitions that a model gets, and the mapping of its calls to tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pegboard_catalog::{Catalog, ToolView, meta};
+use pegboard_catalog::{Catalog, ToolView};
 use pegboard_formats::{ConvertOptions, DeferredSearch, Format, RenderedTools, ToolLosses};
 use pegboard_guard::estimate_tokens;
+use pegboard_metatools::is_meta_tool;
 use serde_json::Value;
 
 use crate::render::{read_result, render_own_tools, render_tools};
 
-/// How a model comes to know the tools.
+/// How tools are presented to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loading {
-    /// Through a few small tools that find, list, describe and call all others; the host program's own tools stand
-    /// beside them. Works with every model, and costs the same whatever is configured.
+    /// As meta tools that search, list, describe and call all others, plus the static tools. Works with every
+    /// model, and the token cost does not depend on the configuration.
     #[default]
     Meta,
-    /// By the provider's own way: tools wait outside the prompt, and a search that we answer brings them in.
+    /// With the provider's deferred loading: definitions stay out of the prompt until a search, which we run,
+    /// returns them.
     Deferred,
-    /// All definitions, in every request.
+    /// All definitions in every request.
     All,
 }
 
-/// The tools of one snapshot as one model is offered them.
+/// The tools of one snapshot in the format of one model.
 #[derive(Clone, Debug)]
 pub struct Definitions {
     document: Value,
     format: Format,
     loading: Loading,
     rendered: Vec<RenderedTools>,
-    /// The provider's names of tools that a search may bring in, by exposed name.
+    /// The provider's names of the tools that a search can return, by exposed name.
     searchable: BTreeMap<String, String>,
-    /// About how many tokens all definitions of the catalog have.
+    /// Estimated tokens of all definitions in the catalog.
     all_tokens: u64,
     offered_tokens: u64,
 }
 
 impl Definitions {
-    /// The tools of a catalog in a provider's format. A format that knows no deferred loading gets the meta tools
-    /// in its place.
+    /// Renders the tools of a catalog in a provider's format. If the format does not support deferred loading, the
+    /// meta tools are used instead.
     pub fn of(catalog: &Arc<Catalog>, format: Format, loading: Loading) -> Self {
         let loading = match loading {
             Loading::Deferred if deferred(format).is_none() => Loading::Meta,
@@ -57,8 +59,8 @@ impl Definitions {
     }
 
     fn meta(catalog: &Arc<Catalog>, format: Format, options: &ConvertOptions) -> Self {
-        let own = render_own_tools(&meta::definitions(), format, options);
-        let is_free = |tool: &ToolView<'_>| !meta::is_meta_tool(tool.exposed().as_str());
+        let own = render_own_tools(&pegboard_metatools::definitions(), format, options);
+        let is_free = |tool: &ToolView<'_>| !is_meta_tool(tool.exposed().as_str());
         let host = catalog.tools().filter(|tool| tool.server().is_none());
         let host = render_tools(host.filter(is_free), format, options);
         let document = joined(entries(&own.document).chain(entries(&host.document)));
@@ -79,7 +81,8 @@ impl Definitions {
         };
         let tools = render_tools(catalog.tools(), format, &options);
         let own = render_own_tools(&[read_result()], plain(format), &options);
-        // Anthropic finds what a search names among the definitions that it was sent; OpenAI gets them with the answer.
+        // Anthropic looks up search results among the definitions in the request; OpenAI gets them with the search
+        // output.
         let sent = match format {
             Format::OpenAiDeferred => 1,
             _ => usize::MAX,
@@ -123,28 +126,28 @@ impl Definitions {
         }
     }
 
-    /// The value of a request's `tools`; for Bedrock, of `toolConfig.tools`.
+    /// Returns the value of the request's `tools`; for Bedrock, of `toolConfig.tools`.
     pub fn document(&self) -> &Value {
         &self.document
     }
 
-    /// The format.
+    /// Returns the format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How tools are loaded.
+    /// Returns how tools are presented.
     pub fn loading(&self) -> Loading {
         self.loading
     }
 
-    /// What tools lost on the way into this format.
+    /// Returns what was lost in the conversion to this format.
     pub fn losses(&self) -> impl Iterator<Item = &ToolLosses> {
         self.rendered.iter().flat_map(|rendered| &rendered.losses)
     }
 
-    /// The tool's own name and arguments for a call that the model made; `None` when no tool was offered under this
-    /// name.
+    /// Returns the tool's original name and arguments for a call of the model, or `None` if no tool was offered under
+    /// this name.
     pub fn restore(&self, name: &str, arguments: &Value) -> Option<(String, Value)> {
         let offered = |rendered: &&RenderedTools| rendered.names.contains_key(name);
         let rendered = self.rendered.iter().find(offered)?;
@@ -152,12 +155,12 @@ impl Definitions {
         Some((own.to_owned(), arguments))
     }
 
-    /// About how many tokens of definitions one request with these does not cost.
+    /// Returns the estimated tokens saved per request, compared with sending all definitions.
     pub fn saved_tokens(&self) -> u64 {
         self.all_tokens.saturating_sub(self.offered_tokens)
     }
 
-    /// Tools that a search found, as the provider knows them: names and definitions.
+    /// Returns the provider's names and definitions of tools that a search found.
     pub(crate) fn found(&self, exposed: &[String]) -> (Vec<String>, Vec<Value>) {
         let names: Vec<String> = exposed
             .iter()
@@ -170,7 +173,7 @@ impl Definitions {
     }
 }
 
-/// An entry of `tools` with nothing in it but the named functions.
+/// Returns an entry of `tools` that contains only the named functions.
 fn only(entry: &Value, names: &[String]) -> Option<Value> {
     let is_named = |tool: &Value| {
         let name = tool.get("name").and_then(Value::as_str);
@@ -196,7 +199,7 @@ fn only(entry: &Value, names: &[String]) -> Option<Value> {
     }
 }
 
-/// Lists of definitions as one. Gemini has one list within a list.
+/// Joins lists of definitions. Gemini nests one list in another.
 fn joined<'a>(entries: impl IntoIterator<Item = &'a Value>) -> Value {
     const DECLARATIONS: &str = "functionDeclarations";
     let mut all: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! What happens during a run, for whoever shows it.
+//! Events of a run.
 
 use std::time::Duration;
 
@@ -7,63 +7,63 @@ use serde::Serialize;
 
 use crate::provider::Usage;
 
-/// One thing that happened. Texts are a model's or a server's: show them as foreign.
+/// An event of a run. Texts come from models and servers and are untrusted.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The model is asked.
+    /// A request to the model starts.
     TurnStarted {
-        /// Which turn, from 1 on.
+        /// Number of the turn, from 1.
         turn: usize,
     },
-    /// The model says something.
+    /// The model writes text.
     Text {
-        /// The piece.
+        /// The text fragment.
         text: String,
     },
-    /// The model thinks aloud.
+    /// The model writes reasoning text.
     Thinking {
-        /// The piece.
+        /// The text fragment.
         text: String,
     },
-    /// The provider failed and is asked again; what the model said in this turn does not count.
+    /// The provider failed and the request is retried. Discard the text of this turn.
     Retrying {
-        /// What happened.
+        /// The error message.
         why: String,
-        /// The pause before the next try.
+        /// The pause before the retry.
         #[serde(rename = "pause_ms", serialize_with = "millis")]
         pause: Duration,
     },
-    /// The model has spoken.
+    /// The model finished a turn.
     TurnFinished {
-        /// Which turn.
+        /// Number of the turn.
         turn: usize,
-        /// What it cost.
+        /// Tokens used.
         usage: Usage,
-        /// How many tools it wants called.
+        /// Number of tool calls in the turn.
         calls: usize,
     },
-    /// A tool is called.
+    /// A tool call starts.
     CallStarted {
         /// The id of the call.
         id: String,
-        /// The tool: its exposed name where it is known, else as the model wrote it.
+        /// The tool's exposed name, or the name that the model wrote if the tool is unknown.
         tool: String,
-        /// Its server; none for a tool of the host program and for the meta tools.
+        /// The tool's server; `None` for static tools and meta tools.
         server: Option<ServerName>,
     },
-    /// A tool has answered.
+    /// A tool call finished.
     CallFinished {
         /// The id of the call.
         id: String,
-        /// The tool.
+        /// The tool's name, as in `CallStarted`.
         tool: String,
-        /// Its server.
+        /// The tool's server.
         server: Option<ServerName>,
-        /// `ok`, or a code.
+        /// `ok` or an error code.
         outcome: String,
-        /// How long it took.
+        /// The duration of the call.
         #[serde(rename = "took_ms", serialize_with = "millis")]
         took: Duration,
     },

@@ -1,40 +1,40 @@
-//! A small agent loop over a model's API, with every tool of Pegboard in reach.
+//! A small agent loop with access to all tools of Pegboard.
 //!
-//! An [`Agent`] asks a model through a [`Provider`], runs the tools that the model wants through the hub, hands the
-//! results back, and goes on until the model has an answer or a limit of its [`Budget`] is reached. Whoever has a
-//! loop already takes only the parts: [`Definitions`] for the model, a [`Toolbox`] that runs its calls.
+//! An [`Agent`] sends requests to a model through a [`Provider`], runs the tool calls of the model through the hub,
+//! and continues until the model has an answer or a limit of its [`Budget`] is reached. Programs with their own
+//! loop can use the parts: [`Definitions`] for the model's requests and a [`Toolbox`] that runs its calls.
 //!
-//! Invariant: in a [`Conversation`] every call of the model has exactly one answer, whatever failed.
-//! Invariant: every call of a tool passes `Hub::call`, and so the policy gate; this crate knows no other way.
-//! Invariant: what a model calls passes `RenderedTools::restore`, so that a tool gets its own argument names.
-//! Invariant: requests leave through `pegboard_upstream::ApiEndpoint` alone; an API key is a `Secret` and is never shown.
-//! Invariant: errors are values. A provider that fails ends the run, a tool or server that fails is told to the
+//! Invariant: in a [`Conversation`] every tool call has exactly one output, even after failures.
+//! Invariant: every tool call goes through `Hub::call` and therefore through the policy gate.
+//! Invariant: calls of a model pass `RenderedTools::restore`, so that a tool gets its original argument names.
+//! Invariant: requests are sent only through `pegboard_upstream::ApiEndpoint`; an API key is a `Secret` and is
+//! never printed.
+//! Invariant: errors are values. A failing provider ends the run, a failing tool or server is reported to the
 //! model, and nothing panics.
 
 #![allow(
     clippy::result_large_err,
-    reason = "errors are rare and read by field; boxing them would only hide that"
+    reason = "errors are rare, and callers read their fields"
 )]
 
 // The loop.
 mod agent;
 mod budget;
 mod calls;
-mod cancel;
 mod event;
 mod model_turn;
 mod report;
 mod retry;
 
-// What a model is offered, and what runs its calls.
+// Definitions for the model, and execution of its calls.
 mod content;
 mod definitions;
-mod meta;
+mod lookup;
 mod render;
 mod toolbox;
 mod transcript;
 
-// Models.
+// Providers.
 mod anthropic;
 mod message;
 mod openai;
@@ -44,7 +44,6 @@ mod provider_http;
 pub use agent::Agent;
 pub use anthropic::Anthropic;
 pub use budget::{Budget, BudgetExceeded};
-pub use cancel::Cancel;
 pub use content::Content;
 pub use definitions::{Definitions, Loading};
 pub use event::AgentEvent;
@@ -54,5 +53,6 @@ pub use provider::{FinishReason, ModelError, Provider, Turn, TurnDelta, TurnRequ
 pub use render::render_tools;
 pub use report::{RunReport, UsedTool};
 pub use retry::Retry;
+pub use tokio_util::sync::CancellationToken;
 pub use toolbox::{ExecutedCall, Toolbox};
 pub use transcript::{CalledTool, called_tools};

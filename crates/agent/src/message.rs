@@ -1,22 +1,22 @@
-//! What was said between a person, a model and its tools.
+//! Conversations of a user, a model and its tools.
 
 use serde_json::Value;
 
 use crate::content::Content;
 
-/// A conversation. It can go on after a run ended, whichever way it ended: what was not answered is not in it.
+/// A conversation. It can be continued after every run, whatever its outcome: it contains no call without an output.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     messages: Vec<Message>,
 }
 
 impl Conversation {
-    /// A conversation in which nothing was said.
+    /// Creates an empty conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was said, oldest first.
+    /// Returns the messages, oldest first.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -25,86 +25,86 @@ impl Conversation {
         self.messages.push(Message::User(text.to_owned()));
     }
 
-    /// Puts a model's words and the answers to its calls in together, so that neither is ever without the other.
-    pub(crate) fn exchange(&mut self, items: Vec<Value>, answers: Vec<ToolOutput>) {
+    /// Adds the model's items together with the outputs of its calls, so that no call is without an output.
+    pub(crate) fn exchange(&mut self, items: Vec<Value>, outputs: Vec<ToolOutput>) {
         if !items.is_empty() {
             self.messages.push(Message::Assistant(items));
         }
-        if !answers.is_empty() {
-            self.messages.push(Message::ToolOutputs(answers));
+        if !outputs.is_empty() {
+            self.messages.push(Message::ToolOutputs(outputs));
         }
     }
 }
 
-/// One part of a conversation.
+/// A message of a conversation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Message {
-    /// A person's words.
+    /// Text of the user.
     User(String),
-    /// A model's words and calls, as its provider writes them; they are sent back as they came.
+    /// Text and calls of the model, in the provider's format; they are sent back unchanged.
     Assistant(Vec<Value>),
-    /// The answers to the calls before.
+    /// The outputs of the preceding calls.
     ToolOutputs(Vec<ToolOutput>),
 }
 
-/// A tool that a model wants called.
+/// A tool call of a model.
 #[derive(Clone, Debug)]
 pub struct ToolUse {
-    /// The provider's id, which the answer repeats.
+    /// The provider's id of the call, repeated in the output.
     pub id: String,
     /// The name that the model wrote.
     pub name: String,
-    /// The arguments; the error says why they cannot be read.
+    /// The arguments, or why they are invalid.
     pub arguments: Result<Value, String>,
-    /// How it is answered.
+    /// Whether the call expects a result or tools.
     pub kind: ToolUseKind,
 }
 
-/// How a call is answered.
+/// The kind of output that a call expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolUseKind {
-    /// With a tool's result.
+    /// A tool's result.
     Call,
-    /// With tools: the provider's own form of a search that we run.
+    /// A list of tools: the call is a provider's built-in tool search, which we run.
     Search,
 }
 
-/// What came of one call.
+/// The output of a call.
 #[derive(Clone, Debug)]
 pub struct ToolOutput {
     /// The id of the call.
     pub id: String,
-    /// How the call is answered.
+    /// The kind of output that the call expects.
     pub kind: ToolUseKind,
-    /// What is answered.
+    /// The output itself.
     pub body: ToolOutputBody,
-    /// Whether it is the report of a failure.
+    /// Whether the call failed.
     pub is_error: bool,
 }
 
-/// What a call is answered with.
+/// The body of an output.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ToolOutputBody {
     /// A tool's result.
     Content(Vec<Content>),
-    /// Tools that were found: their names as the provider knows them, and their definitions as it takes them.
+    /// Tools that a search found.
     Tools {
-        /// The names.
+        /// Their names in the provider's format.
         names: Vec<String>,
-        /// The definitions.
+        /// Their definitions in the provider's format.
         definitions: Vec<Value>,
     },
 }
 
 impl ToolOutput {
-    /// A failure in words that a model can act on.
+    /// Creates the output of a failed call, with a text for the model.
     pub fn failure(call: &ToolUse, text: impl Into<String>) -> Self {
         let body = match call.kind {
             ToolUseKind::Call => ToolOutputBody::Content(vec![Content::Text(text.into())]),
-            // A search has no other way to fail than to find nothing.
+            // A failed search can only return no tools.
             ToolUseKind::Search => ToolOutputBody::Tools {
                 names: Vec::new(),
                 definitions: Vec::new(),

@@ -1,26 +1,26 @@
-//! One turn of the model, with the tries that it takes.
+//! One turn of the model, with retries.
 
 use std::time::Duration;
 
 use pegboard_model::{Outcome, Reason, SpanContext, ToolError, ToolResult, TurnFacts};
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::budget::BudgetExceeded;
-use crate::cancel::Cancel;
 use crate::event::AgentEvent;
 use crate::provider::{Turn, TurnDelta, TurnRequest};
 
-/// What a run is stopped by.
+/// What can stop a run: cancellation and the deadline.
 #[derive(Clone, Copy)]
 pub(crate) struct StopSignal<'a> {
-    pub(crate) cancel: &'a Cancel,
+    pub(crate) cancel: &'a CancellationToken,
     pub(crate) deadline: Instant,
     pub(crate) time: Duration,
 }
 
 impl StopSignal<'_> {
-    /// Does something unless the run is stopped first; the error says by what.
+    /// Runs a future unless the run is stopped first; the error says why it was stopped.
     pub(crate) async fn or<T>(&self, work: impl Future<Output = T>) -> ToolResult<T> {
         let work = timeout_at(self.deadline, work);
         tokio::select! {
@@ -36,7 +36,7 @@ pub(crate) fn cancelled() -> ToolError {
 }
 
 impl Agent {
-    /// Lets the model speak once. A provider that is overloaded, or breaks off, is asked again.
+    /// Requests one turn from the model. Retries if the provider is overloaded or the stream ends early.
     pub(crate) async fn ask_model(
         &self,
         request: TurnRequest<'_>,
@@ -47,8 +47,8 @@ impl Agent {
         let started = Instant::now();
         let mut tried = 0;
         let result = loop {
-            let mut on_delta = |on_delta: TurnDelta| {
-                emit(match on_delta {
+            let mut on_delta = |delta: TurnDelta| {
+                emit(match delta {
                     TurnDelta::Text(text) => AgentEvent::Text { text },
                     TurnDelta::Thinking(text) => AgentEvent::Thinking { text },
                 });

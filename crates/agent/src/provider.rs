@@ -1,4 +1,4 @@
-//! Who runs the model.
+//! The interface to model providers.
 
 use std::time::Duration;
 
@@ -9,25 +9,28 @@ use serde_json::Value;
 
 use crate::message::{Message, ToolUse};
 
-/// A model's API. The two that come with this crate are [`crate::Anthropic`] and [`crate::OpenAi`].
+/// A model's API. This crate implements it for [`crate::Anthropic`] and [`crate::OpenAi`].
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// Who it is: `anthropic`, `openai`.
+    /// Returns the provider's name: `anthropic`, `openai`.
     fn name(&self) -> &str;
 
-    /// The model that is asked.
+    /// Returns the name of the model.
     fn model(&self) -> &str;
 
-    /// The format of its tools.
+    /// Returns the format of tool definitions.
     fn format(&self) -> Format;
 
-    /// The format in which tools wait outside the prompt until a search names them, where it has one.
+    /// Returns the format for deferred loading of tools, if the provider supports it.
     fn deferred_format(&self) -> Option<Format> {
         None
     }
 
-    /// Lets the model speak once, and tells what it says while it does. An error leaves nothing behind: the same
-    /// request may be made again.
+    /// Requests one turn and reports text while it arrives. After an error the same request may be made again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the provider cannot be reached, rejects the request, or ends the stream early.
     async fn turn(
         &self,
         request: TurnRequest<'_>,
@@ -35,22 +38,22 @@ pub trait Provider: Send + Sync {
     ) -> Result<Turn, ModelError>;
 }
 
-/// What a model is told.
+/// A request for one turn.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TurnRequest<'a> {
-    /// What it is to keep in mind.
+    /// The system prompt.
     pub system: &'a str,
-    /// What was said.
+    /// The conversation.
     pub messages: &'a [Message],
     /// The value of the request's `tools`.
     pub tools: &'a Value,
-    /// Tokens that it may write.
+    /// Maximum number of tokens to generate.
     pub max_tokens: u32,
 }
 
 impl<'a> TurnRequest<'a> {
-    /// A request, for whoever drives a provider directly.
+    /// Creates a request, for programs that call a provider directly.
     pub fn new(
         system: &'a str,
         messages: &'a [Message],
@@ -66,34 +69,34 @@ impl<'a> TurnRequest<'a> {
     }
 }
 
-/// A piece of what a model says.
+/// A fragment of the text that a model writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TurnDelta {
-    /// Words for the person.
+    /// Text for the user.
     Text(String),
-    /// Words of its thinking.
+    /// Reasoning text.
     Thinking(String),
 }
 
-/// What a model said.
+/// A finished turn of a model.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
-    /// All of it, as the provider wants it sent back.
+    /// All items, in the form in which the provider expects them in later requests.
     pub items: Vec<Value>,
-    /// The words for the person.
+    /// The text for the user.
     pub text: String,
-    /// The tools that it wants called, in order.
+    /// The tool calls, in order.
     pub calls: Vec<ToolUse>,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub finish: FinishReason,
-    /// The provider's own word for it.
+    /// The provider's own value of the finish reason.
     pub raw_finish_reason: Option<String>,
-    /// What it cost.
+    /// Tokens used.
     pub usage: Usage,
-    /// The provider's id of the answer.
+    /// The provider's id of the response.
     pub id: Option<String>,
-    /// The model that answered.
+    /// The model that responded.
     pub model: Option<String>,
 }
 
@@ -101,30 +104,30 @@ pub struct Turn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// It has said all, or waits for its tools.
+    /// The model is done, or waits for tool outputs.
     #[default]
     Done,
-    /// It had no room for more.
+    /// The token limit was reached.
     Length,
-    /// The provider interrupted it; it goes on when it is asked again.
+    /// The provider interrupted the turn; the model continues with the next request.
     Paused,
-    /// It, or a filter, does not want to answer.
+    /// The model or a content filter refused.
     Refused,
 }
 
-/// What a turn cost.
+/// Tokens used by a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Usage {
-    /// Tokens read, with those that the provider had kept.
+    /// Input tokens, including cached ones.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Tokens of the input that the provider had kept.
+    /// Input tokens that the provider had cached.
     pub cached_tokens: u64,
 }
 
 impl Usage {
-    /// Read and written together.
+    /// Returns the sum of input and output tokens.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
@@ -136,20 +139,20 @@ impl Usage {
     }
 }
 
-/// Why a model did not answer.
+/// A failed request to a model.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct ModelError {
-    /// What happened.
+    /// The error.
     pub error: ToolError,
-    /// Whether the same request may succeed later.
+    /// Whether a retry may succeed.
     pub is_transient: bool,
     /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
 }
 
 impl ModelError {
-    /// A failure that another try would not change.
+    /// Creates an error that a retry would not change.
     pub fn last(error: ToolError) -> Self {
         Self {
             error,
@@ -158,7 +161,7 @@ impl ModelError {
         }
     }
 
-    /// A failure after which another try is worth while.
+    /// Creates an error after which a retry may succeed.
     pub fn transient(error: ToolError) -> Self {
         Self {
             error,

@@ -1,4 +1,4 @@
-//! What both providers' APIs have in common: a request in JSON, an answer in events, failures by status.
+//! HTTP code shared by the providers: JSON requests, event streams, error statuses.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use serde_json::Value;
 
 use crate::provider::ModelError;
 
-/// What one answer of a model may be.
+/// Limits of one response.
 pub(crate) const LIMITS: ApiResponseLimits = ApiResponseLimits {
-    // The last event of OpenAI repeats the whole answer.
+    // OpenAI's last event repeats the whole response.
     event_bytes: 32 * 1024 * 1024,
     total_bytes: 128 * 1024 * 1024,
-    // A model may think long before its first word; providers send signs of life meanwhile.
+    // A model may think for long before its first token; providers send keep-alive events meanwhile.
     silence: Duration::from_secs(300),
 };
 
-/// Parts of one answer; a model writes a few.
-pub(crate) const PARTS: usize = 1_000;
+/// Parts of one response; a model writes a few.
+pub(crate) const MAX_PARTS: usize = 1_000;
 
-/// Characters of a provider's message that are shown.
-const SHOWN: usize = 600;
+/// Characters of a provider's error message that are shown.
+const EXCERPT_CHARS: usize = 600;
 
-/// Statuses that may be others at the next try.
+/// Statuses after which a retry may succeed.
 const TRANSIENT: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
 
-/// Sends a request; an answer that is none is an error.
+/// Sends a request and checks the status.
 pub(crate) async fn post(service: &ApiEndpoint, body: &Value) -> Result<ApiResponse, ModelError> {
     let body = Bytes::from(body.to_string());
     let mut reply = service.post(body, LIMITS).await.map_err(transport_error)?;
@@ -37,7 +37,7 @@ pub(crate) async fn post(service: &ApiEndpoint, body: &Value) -> Result<ApiRespo
     }
 }
 
-/// The next event as JSON; `None` at the end of the stream.
+/// Returns the next event as JSON, or `None` at the end of the stream.
 pub(crate) async fn next_event(reply: &mut ApiResponse) -> Result<Option<Value>, ModelError> {
     loop {
         let event = match reply.next_event().await.map_err(transport_error)? {
@@ -55,19 +55,19 @@ pub(crate) async fn next_event(reply: &mut ApiResponse) -> Result<Option<Value>,
     }
 }
 
-/// The stream ended in the middle of an answer.
+/// Returns the error for a stream that ended in the middle of a response.
 pub(crate) fn truncated_stream() -> ModelError {
-    let message = "the model's provider broke off its answer";
+    let message = "the model's provider ended the stream before the response was complete";
     ModelError::transient(ToolError::new(Reason::ModelUnavailable, message))
 }
 
-/// An answer of more parts than any model writes.
+/// Returns the error for a response with too many parts.
 pub(crate) fn too_many_parts() -> ModelError {
-    let message = format!("the model's answer has more than {PARTS} parts");
+    let message = format!("the model's response has more than {MAX_PARTS} parts");
     ModelError::last(ToolError::new(Reason::ModelRefused, message))
 }
 
-/// An error that came within the stream.
+/// Returns the error for an error event in the stream.
 pub(crate) fn stream_error(kind: &str, message: &str) -> ModelError {
     let is_transient = [
         "overloaded",
@@ -82,10 +82,10 @@ pub(crate) fn stream_error(kind: &str, message: &str) -> ModelError {
         true => Reason::ModelUnavailable,
         false => Reason::ModelRefused,
     };
-    let (kind, message) = (UntrustedText::new(kind).shortened(80), shown(message));
+    let (kind, message) = (UntrustedText::new(kind).shortened(80), excerpt(message));
     let error = ToolError::new(
         reason,
-        format!("the model's provider says {kind}: {message}"),
+        format!("the model's provider reported {kind}: {message}"),
     );
     ModelError {
         error,
@@ -106,9 +106,12 @@ fn transport_error(error: ToolError) -> ModelError {
 async fn refused(service: &ApiEndpoint, status: u16, reply: &mut ApiResponse) -> ModelError {
     let retry_after = retry_after(reply);
     let body = reply.body_prefix().await;
-    let words = message_in(&body);
+    let reason = message_in(&body);
     let place = service.shown();
-    let message = format!("`{place}` answered {status}: {}", shown(&words));
+    let message = format!(
+        "`{place}` responded with status {status}: {}",
+        excerpt(&reason)
+    );
     let is_transient = TRANSIENT.contains(&status);
     let error = match status {
         401 | 403 => ToolError::new(Reason::LoginNeeded, message).with_remedy(
@@ -125,7 +128,7 @@ async fn refused(service: &ApiEndpoint, status: u16, reply: &mut ApiResponse) ->
     }
 }
 
-/// How long the provider asks to wait: whole or broken seconds, or milliseconds.
+/// Returns how long the provider asks to wait, in seconds (possibly fractional) or milliseconds.
 fn retry_after(reply: &ApiResponse) -> Option<Duration> {
     let number = |name: &str| reply.header(name)?.trim().parse::<f64>().ok();
     let seconds = number("retry-after-ms")
@@ -134,7 +137,7 @@ fn retry_after(reply: &ApiResponse) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The words of an error document; the whole text where it is none.
+/// Returns the message of a JSON error document, or the whole text if it is not one.
 fn message_in(body: &str) -> String {
     let document = serde_json::from_str::<Value>(body).ok();
     let message = document.as_ref().and_then(|document| {
@@ -149,6 +152,8 @@ fn message_in(body: &str) -> String {
     message.unwrap_or_else(|| body.to_owned())
 }
 
-fn shown(text: &str) -> String {
-    UntrustedText::new(text).shortened(SHOWN).to_string()
+fn excerpt(text: &str) -> String {
+    UntrustedText::new(text)
+        .shortened(EXCERPT_CHARS)
+        .to_string()
 }

@@ -1,13 +1,14 @@
-//! Tools of a catalog as the formats take them.
+//! Renders tools of a catalog in provider formats.
 
 use std::borrow::Cow;
 
-use pegboard_catalog::{ToolView, meta};
+use pegboard_catalog::ToolView;
 use pegboard_formats::{ConvertOptions, Format, RenderedTools, SourceTool, definitions_with};
+use pegboard_metatools::READ_RESULT;
 use pegboard_model::ServerName;
 use serde_json::{Value, json};
 
-/// Tools in a provider's form, with what they lost on the way.
+/// Renders tools in a provider's format, and reports what was lost.
 pub fn render_tools<'a>(
     tools: impl Iterator<Item = ToolView<'a>>,
     format: Format,
@@ -18,7 +19,7 @@ pub fn render_tools<'a>(
     definitions_with(&sources, format, options)
 }
 
-/// Definitions that are ours, in a provider's form.
+/// Renders meta tools in a provider's format.
 pub(crate) fn render_own_tools(
     own: &[Value],
     format: Format,
@@ -53,10 +54,10 @@ pub(crate) fn render_own_tools(
     definitions_with(&sources, format, options)
 }
 
-/// The tool that reads on in a large result, for models that have no `call_tool`.
+/// Returns the definition of `read_result`, for models without `call_tool`.
 pub(crate) fn read_result() -> Value {
     json!({
-        "name": meta::READ_RESULT,
+        "name": READ_RESULT,
         "description": "Read on in a result that was too large to be shown at once; its first part says how.",
         "inputSchema": {
             "type": "object",
@@ -71,7 +72,7 @@ pub(crate) fn read_result() -> Value {
     })
 }
 
-/// What a tool says that a source only borrows.
+/// Owned texts of a tool, from which a `Source` borrows.
 struct Texts<'a> {
     view: ToolView<'a>,
     description: Cow<'a, str>,
@@ -90,7 +91,7 @@ impl<'a> Texts<'a> {
 
     fn source(&self) -> SourceTool<'_> {
         let view = &self.view;
-        let examples = view.user_override().map(|words| words.examples.as_slice());
+        let examples = view.user_override().map(|own| own.examples.as_slice());
         let examples = examples.unwrap_or_default().iter();
         SourceTool {
             name: view.exposed().as_str(),

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The report of a run.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use crate::provider::Usage;
 
-/// What came of a run, also of one that failed.
+/// The report of a run, successful or not.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunReport {
-    /// The model's last words; the error says why there are none.
+    /// The model's final text, or why there is none.
     pub answer: ToolResult<String>,
-    /// Every tool that was called, in the order in which the calls ended, with its server.
+    /// The tools that were called, in the order in which the calls finished.
     pub used: Vec<UsedTool>,
-    /// What all turns cost.
+    /// Tokens used by all turns.
     pub usage: Usage,
-    /// How often the model was asked.
+    /// Number of turns.
     pub turns: usize,
-    /// How many calls it made, with those of the meta tools.
+    /// Number of calls, including those of meta tools.
     pub calls: usize,
-    /// About how many tokens of definitions the model did not have to read, all turns together.
+    /// Estimated tokens of definitions that the model did not have to read, in all turns.
     pub saved_tokens: u64,
-    /// How long it took.
+    /// The duration of the run.
     pub took: Duration,
 }
 
 impl RunReport {
-    /// The servers whose tools were used, each once, sorted.
+    /// Returns the servers whose tools were called, sorted and without duplicates.
     pub fn servers(&self) -> Vec<&ServerName> {
         let mut servers: Vec<_> = self
             .used
@@ -44,14 +44,14 @@ impl RunReport {
 /// A tool that a model called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsedTool {
-    /// The name that models see; as the model wrote it where no tool is called so.
+    /// The exposed name, or the name that the model wrote if the tool is unknown.
     pub tool: String,
-    /// Its server; none for a tool of the host program, and for one that is not known.
+    /// The tool's server; `None` for static tools and unknown ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerName>,
-    /// `ok`, or the code of what went wrong.
+    /// `ok` or an error code.
     pub outcome: String,
-    /// How long it took.
+    /// The duration of the call.
     #[serde(rename = "took_ms", serialize_with = "crate::event::millis")]
     pub took: Duration,
 }

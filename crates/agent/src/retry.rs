@@ -1,20 +1,20 @@
-//! When a provider that could not answer is asked again.
+//! Retries of requests to a provider.
 
 use std::time::Duration;
 
 use crate::provider::ModelError;
 
-/// Longest pause that a provider may ask for; with a longer one the run ends.
-const LONGEST_ASKED: Duration = Duration::from_secs(120);
-/// Longest pause of our own.
-const LONGEST: Duration = Duration::from_secs(30);
+/// Longest pause that a provider may request. If it asks for more, the run ends.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(120);
+/// Longest pause of our own backoff.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often, and after which pauses.
+/// Retry settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Tries after the first one, in a row.
+    /// Retries in a row.
     pub times: u32,
-    /// The pause before the first of them; it doubles with each.
+    /// The pause before the first retry. It doubles with each further one.
     pub pause: Duration,
 }
 
@@ -28,24 +28,24 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The pause before the next try; `None` when there is none. Up to half of a pause of our own is left to chance,
-    /// so that many agents do not come back together.
+    /// Returns the pause before the next try, or `None` to give up. Up to half of our own pause is random, so that
+    /// many agents do not retry at the same time.
     pub(crate) fn pause(&self, tried: u32, error: &ModelError) -> Option<Duration> {
         if !error.is_transient || tried >= self.times {
             return None;
         }
-        let own = self.pause.saturating_mul(1 << tried.min(16)).min(LONGEST);
-        let own = own.mul_f64(1.0 - chance() / 2.0);
+        let own = self.pause.saturating_mul(1 << tried.min(16)).min(MAX_PAUSE);
+        let own = own.mul_f64(1.0 - random() / 2.0);
         match error.retry_after {
-            Some(asked) if asked > LONGEST_ASKED => None,
-            Some(asked) => Some(asked.max(own)),
+            Some(requested) if requested > MAX_RETRY_AFTER => None,
+            Some(requested) => Some(requested.max(own)),
             None => Some(own),
         }
     }
 }
 
-/// A number from 0 to 1; without randomness 0, which only means the longest pause.
-fn chance() -> f64 {
+/// Returns a random number from 0 to 1. Without a random source it is 0, which only means the longest pause.
+fn random() -> f64 {
     let mut bytes = [0; 4];
     let _ = getrandom::fill(&mut bytes);
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
@@ -57,7 +57,7 @@ mod tests {
     use pegboard_model::{Reason, ToolError};
 
     #[test]
-    fn r_agent_02_pauses_grow_have_chance_in_them_and_honour_what_is_asked() {
+    fn r_agent_02_pauses_grow_are_randomized_and_respect_retry_after() {
         let retry = Retry {
             times: 3,
             pause: Duration::from_secs(1),

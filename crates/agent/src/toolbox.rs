@@ -1,37 +1,36 @@
-//! What runs a model's calls.
+//! Runs the tool calls of a model.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard_catalog::meta::{self as tools, CallToolArgs};
 use pegboard_guard::{coerce_arguments, estimate_tokens};
 use pegboard_hub::{CallOutcome, CallRequest, Hub, OutcomeKind, SessionId};
+use pegboard_metatools::{CallToolArgs, MetaCall, ResultStore, is_call_tool, is_meta_tool};
 use pegboard_model::{Limits, Reason, ServerName, SpanContext, ToolError, ToolResult};
-use pegboard_shelf::ResultStore;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::content::{Content, parts};
 use crate::definitions::{Definitions, Loading};
+use crate::lookup::offload;
 use crate::message::{ToolOutput, ToolOutputBody, ToolUse, ToolUseKind};
-use crate::meta::{self, MetaOutcome};
 use crate::report::UsedTool;
 
-/// Tools that one search of the provider's own kind brings in.
-const FOUND: usize = 8;
-/// Longest text of arguments, so that one call cannot fill the memory.
-const ARGUMENTS_BYTES: usize = 16 * 1024 * 1024;
-/// A result up to this size is looked through at once.
-const LIGHT_BYTES: usize = 256 * 1024;
-/// The sentence of a kept result that only holds where the meta tools are.
+/// Tools that a provider's built-in search returns.
+const MAX_FOUND: usize = 8;
+/// Maximum size of arguments, so that one call cannot exhaust the memory.
+const MAX_ARGUMENTS_BYTES: usize = 16 * 1024 * 1024;
+/// Results up to this size are processed on the current thread.
+const SMALL_RESULT_BYTES: usize = 256 * 1024;
+/// The part of a stored result's note that applies only if the meta tools are offered.
 const THROUGH_CALL_TOOL: &str = "; all through call_readonly_tool.";
 
-/// Runs the calls of one model. Large results are kept aside here, and read in parts.
+/// Runs the tool calls of one model. Stores large results so that they can be read in parts.
 pub struct Toolbox {
-    hub: Hub,
-    session: SessionId,
-    result_store: Arc<ResultStore>,
+    pub(crate) hub: Hub,
+    pub(crate) session: SessionId,
+    pub(crate) result_store: Arc<ResultStore>,
     result_tokens: usize,
 }
 
@@ -39,16 +38,16 @@ pub struct Toolbox {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ExecutedCall {
-    /// What the model gets.
-    pub answer: ToolOutput,
-    /// The tool that was used; none for a search or another look at the catalog.
+    /// The output for the model.
+    pub output: ToolOutput,
+    /// The tool that was called; `None` for searches and other lookups.
     pub used: Option<UsedTool>,
-    /// About how many tokens of the answer are there because definitions were not.
+    /// Estimated tokens of an output that replaces definitions.
     pub(crate) lookup_tokens: u64,
 }
 
 impl Toolbox {
-    /// A toolbox over a hub; `session` names whoever calls, in consents and in the record of activity.
+    /// Creates a toolbox. `session` identifies the caller in grants and in the activity log.
     pub fn new(hub: Hub, session: SessionId, limits: &Limits, result_tokens: usize) -> Self {
         Self {
             hub,
@@ -58,12 +57,12 @@ impl Toolbox {
         }
     }
 
-    /// The hub behind it.
+    /// Returns the hub.
     pub fn hub(&self) -> &Hub {
         &self.hub
     }
 
-    /// The tool that a call is about, and its server; as the model wrote it where none is known.
+    /// Returns the tool of a call and its server. An unknown tool is returned as the model wrote it.
     pub fn target(
         &self,
         definitions: &Definitions,
@@ -72,7 +71,7 @@ impl Toolbox {
         let arguments = call.arguments.as_ref().unwrap_or(&Value::Null);
         let restored = definitions.restore(&call.name, arguments);
         let (mut name, arguments) = restored.unwrap_or_else(|| (call.name.clone(), Value::Null));
-        if tools::is_call_tool(&name)
+        if is_call_tool(&name)
             && let Some(inner) = crate::transcript::called_through(&arguments)
         {
             name = inner.to_owned();
@@ -83,7 +82,7 @@ impl Toolbox {
         }
     }
 
-    /// Runs one call. Whatever goes wrong is an answer that the model can read.
+    /// Runs one call. Errors become an output that the model can read.
     pub async fn run(&self, definitions: &Definitions, call: &ToolUse) -> ExecutedCall {
         self.run_within(definitions, call, None).await
     }
@@ -95,8 +94,8 @@ impl Toolbox {
         span: Option<&SpanContext>,
     ) -> ExecutedCall {
         let started = Instant::now();
-        match self.answered(definitions, call, span, started).await {
-            Ok(answered) => answered,
+        match self.execute(definitions, call, span, started).await {
+            Ok(executed) => executed,
             Err(error) => {
                 let (tool, server) = self.target(definitions, call);
                 let used = UsedTool {
@@ -105,17 +104,17 @@ impl Toolbox {
                     outcome: error.reason.code().to_owned(),
                     took: started.elapsed(),
                 };
-                let is_look = tools::is_meta_tool(&used.tool) || call.kind == ToolUseKind::Search;
+                let is_lookup = is_meta_tool(&used.tool) || call.kind == ToolUseKind::Search;
                 ExecutedCall {
-                    answer: ToolOutput::failure(call, error.model_message()),
-                    used: (!is_look).then_some(used),
+                    output: ToolOutput::failure(call, error.model_message()),
+                    used: (!is_lookup).then_some(used),
                     lookup_tokens: 0,
                 }
             }
         }
     }
 
-    async fn answered(
+    async fn execute(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -123,24 +122,21 @@ impl Toolbox {
         started: Instant,
     ) -> ToolResult<ExecutedCall> {
         let given = call.arguments.as_ref().map_err(|why| {
-            ToolError::new(
-                Reason::ArgsInvalid,
-                format!("the arguments cannot be used: {why}"),
-            )
-            .with_remedy("Write the call again, with all of its arguments as one JSON object.")
+            ToolError::new(Reason::ArgsInvalid, format!("invalid arguments: {why}"))
+                .with_remedy("Repeat the call with all arguments in one JSON object.")
         })?;
         let is_search = definitions.loading() == Loading::Deferred
             && (call.kind == ToolUseKind::Search
                 || call.name == pegboard_formats::SEARCH_TOOL_NAME);
         if is_search {
-            return self.found(definitions, call, given, span).await;
+            return self.search_tools(definitions, call, given, span).await;
         }
         let (name, arguments) = definitions
             .restore(&call.name, given)
             .unwrap_or_else(|| (call.name.clone(), given.clone()));
         let arguments = raw(&arguments)?;
-        // Where the meta tools are offered, a tool of the host program gives way to them.
-        let is_own = tools::is_meta_tool(&name)
+        // If the meta tools are offered, they take precedence over static tools of the same name.
+        let is_own = is_meta_tool(&name)
             && (definitions.loading() == Loading::Meta
                 || self.hub.catalog().static_tool(&name).is_none());
         if !is_own {
@@ -149,37 +145,22 @@ impl Toolbox {
                 arguments,
                 read_only: false,
             };
-            return self.called(definitions, call, args, span, started).await;
+            return self.call_tool(definitions, call, args, span, started).await;
         }
-        match self.look(&name, &arguments, span).await? {
-            MetaOutcome::Text(text) => Ok(ExecutedCall {
-                lookup_tokens: u64::from(estimate_tokens(&text)),
-                answer: ToolOutput::text(call, text),
-                used: None,
-            }),
-            MetaOutcome::Call(args) => self.called(definitions, call, args, span, started).await,
+        match MetaCall::parse(&name, Some(&arguments), &self.hub.catalog())? {
+            MetaCall::Lookup(lookup) => {
+                let text = self.look_up(lookup, span).await?;
+                Ok(ExecutedCall {
+                    lookup_tokens: u64::from(estimate_tokens(&text)),
+                    output: ToolOutput::text(call, text),
+                    used: None,
+                })
+            }
+            MetaCall::Tool(args) => self.call_tool(definitions, call, args, span, started).await,
         }
     }
 
-    /// Runs a meta tool.
-    async fn look(
-        &self,
-        name: &str,
-        arguments: &RawValue,
-        span: Option<&SpanContext>,
-    ) -> ToolResult<MetaOutcome> {
-        meta::run(
-            &self.hub,
-            &self.session,
-            &self.result_store,
-            name,
-            arguments,
-            span,
-        )
-        .await
-    }
-
-    async fn called(
+    async fn call_tool(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -194,7 +175,8 @@ impl Toolbox {
         request.read_only = args.read_only;
         let outcome = self.hub.call(&request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
-            let message = format!("`{tool}` asks for input that nobody here can give");
+            let message =
+                format!("`{tool}` requires input from the user, which is not available here");
             return Err(ToolError::new(Reason::ToolFailed, message));
         }
         let (exposed, server) = match self.hub.catalog().find(tool) {
@@ -204,13 +186,13 @@ impl Toolbox {
         let used = UsedTool {
             tool: exposed,
             server,
-            outcome: outcome_word(&outcome).to_owned(),
+            outcome: outcome_code(&outcome).to_owned(),
             took: started.elapsed(),
         };
-        self.as_answer(definitions, call, outcome, used).await
+        self.executed(definitions, call, outcome, used).await
     }
 
-    async fn as_answer(
+    async fn executed(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -218,15 +200,13 @@ impl Toolbox {
         used: UsedTool,
     ) -> ToolResult<ExecutedCall> {
         let (result_store, limit) = (self.result_store.clone(), self.result_tokens);
-        let is_heavy = outcome.result.get().len() > LIGHT_BYTES;
+        let is_slow = outcome.result.get().len() > SMALL_RESULT_BYTES;
         let shorten = move || {
-            let shortened = result_store.shorten(&outcome.result, limit);
+            let now = Instant::now().into_std();
+            let shortened = result_store.shorten(&outcome.result, limit, now);
             parts(shortened.as_deref().unwrap_or(&outcome.result))
         };
-        let mut content = match is_heavy {
-            true => meta::aside(shorten).await?,
-            false => shorten(),
-        };
+        let mut content = offload(is_slow, shorten).await?;
         if definitions.loading() != Loading::Meta {
             for part in &mut content {
                 if let Content::Text(text) = part
@@ -237,7 +217,7 @@ impl Toolbox {
             }
         }
         Ok(ExecutedCall {
-            answer: ToolOutput {
+            output: ToolOutput {
                 id: call.id.clone(),
                 kind: ToolUseKind::Call,
                 is_error: used.outcome != "ok",
@@ -248,8 +228,8 @@ impl Toolbox {
         })
     }
 
-    /// Answers a search of the provider's own kind.
-    async fn found(
+    /// Runs a provider's built-in search.
+    async fn search_tools(
         &self,
         definitions: &Definitions,
         call: &ToolUse,
@@ -258,32 +238,26 @@ impl Toolbox {
     ) -> ToolResult<ExecutedCall> {
         let query = arguments.get("query").and_then(Value::as_str);
         let query = query.unwrap_or_default().to_owned();
-        let exposed = meta::searched(&self.hub, &self.session, span, move |catalog, finder| {
-            let found = finder.find(catalog, &query, FOUND);
-            let hits = found.hits.iter();
-            hits.map(|hit| hit.tool.exposed().to_string())
-                .collect::<Vec<_>>()
-        })
-        .await?;
+        let exposed = self.search(query, MAX_FOUND, span).await?;
         let (names, definitions) = definitions.found(&exposed);
-        let looked: u64 = definitions
+        let lookup_tokens: u64 = definitions
             .iter()
             .map(|tool| u64::from(estimate_tokens(&tool.to_string())))
             .sum();
         Ok(ExecutedCall {
-            answer: ToolOutput {
+            output: ToolOutput {
                 id: call.id.clone(),
                 kind: call.kind,
                 body: ToolOutputBody::Tools { names, definitions },
                 is_error: false,
             },
             used: None,
-            lookup_tokens: looked,
+            lookup_tokens,
         })
     }
 }
 
-/// The answer to a call that was not run to its end.
+/// Returns the output of a call that was not run to its end.
 pub(crate) fn unfinished_call(
     toolbox: &Toolbox,
     definitions: &Definitions,
@@ -292,7 +266,7 @@ pub(crate) fn unfinished_call(
     took: Duration,
 ) -> ExecutedCall {
     let (tool, server) = toolbox.target(definitions, call);
-    let is_look = tools::is_meta_tool(&tool) || call.kind == ToolUseKind::Search;
+    let is_lookup = is_meta_tool(&tool) || call.kind == ToolUseKind::Search;
     let used = UsedTool {
         tool,
         server,
@@ -300,13 +274,13 @@ pub(crate) fn unfinished_call(
         took,
     };
     ExecutedCall {
-        answer: ToolOutput::failure(call, why.0),
-        used: (!is_look).then_some(used),
+        output: ToolOutput::failure(call, why.0),
+        used: (!is_lookup).then_some(used),
         lookup_tokens: 0,
     }
 }
 
-fn outcome_word(outcome: &CallOutcome) -> &'static str {
+fn outcome_code(outcome: &CallOutcome) -> &'static str {
     match outcome.is_error {
         true => Reason::ToolFailed.code(),
         false => "ok",
@@ -315,8 +289,8 @@ fn outcome_word(outcome: &CallOutcome) -> &'static str {
 
 fn raw(arguments: &Value) -> ToolResult<Box<RawValue>> {
     let text = arguments.to_string();
-    if text.len() > ARGUMENTS_BYTES {
-        let message = format!("the arguments have more than {ARGUMENTS_BYTES} bytes");
+    if text.len() > MAX_ARGUMENTS_BYTES {
+        let message = format!("the arguments have more than {MAX_ARGUMENTS_BYTES} bytes");
         return Err(ToolError::new(Reason::ArgsInvalid, message));
     }
     RawValue::from_string(text)

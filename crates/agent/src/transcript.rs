@@ -1,34 +1,36 @@
-//! Which tools a model's messages name, and whose they are, whatever provider wrote them.
+//! Finds the tool calls in messages of any provider.
 
-use pegboard_catalog::{Catalog, meta};
+use pegboard_catalog::Catalog;
+use pegboard_metatools::{is_call_tool, is_meta_tool};
 use pegboard_model::ServerName;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How deep messages are looked into.
-const DEPTH: usize = 16;
-/// How many tools are listed.
-const MOST: usize = 10_000;
+/// Nesting depth that is searched.
+const MAX_DEPTH: usize = 16;
+/// Maximum number of calls that are returned.
+const MAX_CALLS: usize = 10_000;
 
 /// A tool that a model called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CalledTool {
-    /// The name that models see; as the model wrote it where no tool is called so.
+    /// The exposed name, or the name that the model wrote if the tool is unknown.
     pub tool: String,
-    /// Its server; none for a tool of the host program, and for one that is not known.
+    /// The tool's server; `None` for static tools and unknown ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerName>,
 }
 
-/// The tools that are called in messages of Anthropic, OpenAI (Responses and Chat), Gemini or Bedrock, in order, each
-/// call once. A call through `call_tool` or its read-only twin counts as a call of the tool that it names; the other meta tools are left out.
+/// Returns the tools that are called in messages of Anthropic, OpenAI (Responses and Chat), Gemini or Bedrock, in
+/// order, once per call. A call through `call_tool` or `call_readonly_tool` counts as a call of the tool that it
+/// names; other meta tools are left out.
 pub fn called_tools(messages: &Value, catalog: &Catalog) -> Vec<CalledTool> {
     let mut calls = Vec::new();
-    collect(messages, DEPTH, &mut calls);
+    collect(messages, MAX_DEPTH, &mut calls);
     let seen = calls.into_iter().filter_map(|(name, arguments)| {
         let name = match name {
-            name if meta::is_call_tool(name) => called_through(&arguments)?.to_owned(),
-            name if meta::is_meta_tool(name) => return None,
+            name if is_call_tool(name) => called_through(&arguments)?.to_owned(),
+            name if is_meta_tool(name) => return None,
             name => name.to_owned(),
         };
         Some(match catalog.find(&name) {
@@ -45,14 +47,14 @@ pub fn called_tools(messages: &Value, catalog: &Catalog) -> Vec<CalledTool> {
     seen.collect()
 }
 
-/// The tool that the arguments of `call_tool` or its read-only twin name.
+/// Returns the tool named in the arguments of `call_tool` or `call_readonly_tool`.
 pub(crate) fn called_through(arguments: &Value) -> Option<&str> {
     let names = ["tool_name", "name", "tool"];
     names.iter().find_map(|name| arguments.get(name)?.as_str())
 }
 
 fn collect<'a>(value: &'a Value, depth: usize, calls: &mut Vec<(&'a str, Value)>) {
-    if depth == 0 || calls.len() >= MOST {
+    if depth == 0 || calls.len() >= MAX_CALLS {
         return;
     }
     match value {
@@ -73,7 +75,7 @@ fn collect<'a>(value: &'a Value, depth: usize, calls: &mut Vec<(&'a str, Value)>
     }
 }
 
-/// The call that an object is in one of the providers' forms.
+/// Returns the name and arguments if an object is a call in one of the providers' formats.
 fn call(object: &Value) -> Option<(&str, Value)> {
     let member = |key: &str| object.get(key);
     let kind = member("type").and_then(Value::as_str);
@@ -93,7 +95,7 @@ fn call(object: &Value) -> Option<(&str, Value)> {
     };
     let name = holder.get("name")?.as_str()?;
     let arguments = match holder.get(key) {
-        // OpenAI writes them as a text.
+        // OpenAI encodes them as a string.
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or(Value::Null),
         Some(value) => value.clone(),
         None => Value::Null,
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn r_agent_03_calls_are_seen_in_every_providers_messages() {
+    fn r_agent_03_calls_are_found_in_messages_of_every_provider() {
         check(
             json!([{"role": "assistant", "content": [
                 {"type": "text", "text": "I look."},

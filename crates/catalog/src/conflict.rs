@@ -1,15 +1,15 @@
-//! Tools that are left out because the host program has one of the same name.
+//! Tools hidden by a static tool.
 
 use pegboard_model::ServerName;
 use serde::Serialize;
 
-/// A server's tool that a static tool of the same exposed name hides.
+/// A server's tool that is hidden by a static tool of the same exposed name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// The exposed name that both have.
+    /// The exposed name of both tools.
     pub name: String,
-    /// The server whose tool is left out.
+    /// The server of the hidden tool.
     pub server: ServerName,
-    /// That tool's own name.
+    /// The hidden tool's name on its server.
     pub tool: String,
 }

@@ -1,4 +1,4 @@
-//! What changed between two lists of a server's tools.
+//! The difference between two tool lists of a server.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::difference::changed_fields;
 
-/// The difference between two lists; names are the server's own, sorted.
+/// The difference between two lists. Names are those on the server, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
-    /// Tools that are new.
+    /// New tools.
     pub added: Vec<String>,
-    /// Tools that are gone.
+    /// Removed tools.
     pub removed: Vec<String>,
-    /// Tools whose definition is another.
+    /// Tools whose definition changed.
     pub changed: Vec<ChangedTool>,
-    /// How many stayed as they were.
+    /// Number of unchanged tools.
     pub unchanged: usize,
 }
 
-/// A tool whose definition is another.
+/// A tool whose definition changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedTool {
-    /// The server's own name for it.
+    /// The tool's name on its server.
     pub name: String,
-    /// What differs: `description`, `annotations.readOnlyHint`, `inputSchema.properties.owner`.
+    /// The changed fields, for example `annotations.readOnlyHint` or `inputSchema.properties.owner`.
     pub fields: Vec<String>,
 }
 
 impl Delta {
-    /// Compares two lists. Key order and white space in a definition are no difference.
+    /// Compares two lists. Key order and white space in a definition do not matter.
     pub fn between(old: &[Tool], new: &[Tool]) -> Self {
         let before: BTreeMap<&str, &Tool> =
             old.iter().map(|tool| (tool.name.as_str(), tool)).collect();
@@ -55,7 +55,7 @@ impl Delta {
         delta
     }
 
-    /// Whether nothing changed.
+    /// Returns whether no tool was added, removed or changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Everything about one tool.
+//! The full description of one tool.
 
 use pegboard_guard::signature_of;
 use pegboard_model::{
@@ -9,74 +9,74 @@ use serde_json::value::RawValue;
 
 use crate::example::generate_example;
 use crate::parameters::{Parameter, parameters};
-use crate::related::related;
+use crate::related::related_tools;
 use crate::view::ToolView;
 
-/// A tool as somebody reads it who is about to call it.
+/// Everything needed to understand and call a tool.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
     /// The name that models see.
     pub name: String,
-    /// The server that has it.
+    /// The server that provides the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerName>,
-    /// The server's own name for it.
+    /// The tool's name on its server.
     pub tool: String,
-    /// The server's title for it.
+    /// The title that the server gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The full description.
     pub description: String,
-    /// One line.
+    /// The summary in one line.
     pub summary: String,
     /// The category.
     pub category: String,
-    /// Whether it is offered.
+    /// Whether the tool is offered.
     pub enabled: bool,
-    /// Why it should no longer be used.
+    /// The deprecation message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<String>,
-    /// What a reader should know before choosing it, for example that its name looks like another one's.
+    /// A warning to show with the tool, for example that its name looks like another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Its arguments.
+    /// The parameters.
     pub parameters: Vec<Parameter>,
-    /// Examples of calls: the user's, else one that was made from the schema and fits it.
+    /// Example calls: the user's, else one generated from the schema and validated against it.
     pub examples: Vec<ToolExample>,
-    /// Tools that work on the same things.
+    /// Exposed names of tools that operate on the same things.
     pub related: Vec<String>,
-    /// Its arguments in one line.
+    /// The parameters in one line.
     pub signature: String,
-    /// The server's hints.
+    /// The annotations that the server declared.
     pub annotations: Annotations,
-    /// What may be done with it.
+    /// The policy that applies to calls.
     pub policy: Policy,
-    /// How the discovery of its server stands.
+    /// The discovery status of the server.
     pub status: DiscoveryStatus,
-    /// Whether its server's list is older than it should be.
+    /// Whether the server's tool list is older than its TTL.
     pub stale: bool,
-    /// The last try to refresh its server's list, if that failed.
+    /// The last refresh of the server's tool list, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_refresh: Option<FailedRefresh>,
-    /// About how many tokens the definition costs.
+    /// Estimated tokens of the definition.
     pub tokens: u32,
-    /// The definition as its server wrote it.
+    /// The definition as the server sent it.
     pub definition: Box<RawValue>,
 }
 
-/// A try to refresh a server's list that failed; the tools are those of the list before.
+/// A failed refresh. The tools are those of the previous list.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailedRefresh {
     /// When the tools were last received.
     pub discovered_at: Option<Timestamp>,
-    /// When the try was made.
+    /// When the refresh was attempted.
     pub attempted_at: Option<Timestamp>,
-    /// Why it failed.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorSummary>,
 }
 
-/// Looks closely at one tool. This is the only view that parses a definition.
+/// Describes one tool. Parses its definition.
 pub fn describe(view: &ToolView<'_>) -> Description {
     let parts = serde_json::from_str::<pegboard_model::DefinitionParts<'_>>(view.definition()).ok();
     let schema = parts
@@ -119,7 +119,7 @@ pub fn describe(view: &ToolView<'_>) -> Description {
         note: view.note().map(str::to_owned),
         parameters: parameters(schema),
         examples,
-        related: related(view),
+        related: related_tools(view),
         signature: signature_of(view.name(), schema),
         annotations: view.annotations(),
         policy: view.policy(),

@@ -1,4 +1,4 @@
-//! One server in the catalog: its definition, what it last said, and what follows from both.
+//! One server in the catalog: its configuration, its last discovery result, and data derived from both.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -15,34 +15,35 @@ use crate::search::SearchData;
 use crate::topic::categories;
 use crate::view::ToolView;
 
-/// A server as the catalog knows it.
+/// A server in the catalog.
 #[derive(Clone, Debug)]
 pub struct ServerEntry {
-    /// Its definition.
+    /// The server's configuration.
     pub spec: Arc<ServerSpec>,
-    /// What is known from its last discoveries.
+    /// The result of the last discoveries.
     pub record: Arc<ServerRecord>,
-    /// Whether it is being discovered now.
+    /// Whether a discovery is running.
     pub discovering: bool,
-    /// Whether its tools are older than they should be; set by whoever knows the time.
+    /// Whether the tool list is older than its TTL. The owner of the catalog sets it, because the catalog has no
+    /// clock.
     pub stale: bool,
     listed: Arc<[ListedTool]>,
-    /// Positions in `listed`, sorted by the server's own names; made at the first look for one.
+    /// Positions in `listed`, sorted by the tools' names on the server; built on first use.
     by_name: Arc<OnceLock<Box<[usize]>>>,
-    /// Remarks on names that look alike, by position in the record; made at the first look for one.
+    /// Remarks on look-alike names, by position in the record; built on first use.
     remarks: Arc<OnceLock<HashMap<usize, Box<str>>>>,
-    /// What a search reads of the tools.
+    /// Data for searches in the server's tools.
     pub(crate) search_data: Arc<SearchData>,
 }
 
-/// What follows for one tool from its name and the configuration. Sorted by exposed name.
+/// Data derived from one tool's name and the configuration. Lists of these are sorted by exposed name.
 #[derive(Debug)]
 pub(crate) struct ListedTool {
-    /// Its position in the record.
+    /// Position in the record.
     pub(crate) at: usize,
     pub(crate) effective: EffectivePolicy,
     pub(crate) category: Category,
-    /// The user's own summary, cut to length.
+    /// The user's summary, shortened.
     pub(crate) summary: Option<Box<str>>,
 }
 
@@ -52,28 +53,28 @@ impl ListedTool {
     }
 }
 
-/// A tool's category. Those that follow from the names of all tools of a server are made together, at the
-/// first look at one of them: a list of definitions needs none.
+/// A tool's category. Categories derived from tool names are computed together on first use, because a
+/// list of definitions does not need them.
 #[derive(Debug)]
 pub(crate) enum Category {
     Own(Box<str>),
-    DerivedCategories {
+    Derived {
         at: usize,
         among: Arc<DerivedCategories>,
     },
 }
 
-/// The categories of a server's tools, by position in the record.
+/// The derived categories of a server's tools, by position in the record.
 #[derive(Debug)]
 pub(crate) struct DerivedCategories {
     spec: Arc<ServerSpec>,
     record: Arc<ServerRecord>,
-    made: OnceLock<Vec<Arc<str>>>,
+    computed: OnceLock<Vec<Arc<str>>>,
 }
 
 impl DerivedCategories {
-    fn made(&self) -> &[Arc<str>] {
-        self.made.get_or_init(|| {
+    fn get(&self) -> &[Arc<str>] {
+        self.computed.get_or_init(|| {
             let tools = &self.record.tools;
             match &self.spec.category {
                 Some(category) => vec![Arc::from(category.as_str()); tools.len()],
@@ -92,8 +93,8 @@ impl Deref for Category {
     fn deref(&self) -> &str {
         match self {
             Self::Own(category) => category,
-            // One is made for every tool; the server's name is the coarsest.
-            Self::DerivedCategories { at, among } => match among.made().get(*at) {
+            // Every tool has a derived category; the server's name is the fallback.
+            Self::Derived { at, among } => match among.get().get(*at) {
                 Some(category) => category,
                 None => among.spec.name.as_str(),
             },
@@ -102,7 +103,7 @@ impl Deref for Category {
 }
 
 impl ServerEntry {
-    /// An entry, with its listing made ready. No definition is parsed.
+    /// Creates an entry and its sorted listing. Parses no definition.
     pub fn new(spec: Arc<ServerSpec>, record: Arc<ServerRecord>) -> Self {
         let listed = list(&spec, &record).into();
         Self {
@@ -117,31 +118,31 @@ impl ServerEntry {
         }
     }
 
-    /// The same entry with another mark for a running discovery.
+    /// Returns the entry with `discovering` set.
     #[must_use]
     pub fn with_discovering(mut self, discovering: bool) -> Self {
         self.discovering = discovering;
         self
     }
 
-    /// Whether its tools are known and the last try to refresh them failed.
+    /// Returns whether the tools are known but the last refresh failed.
     pub fn refresh_failed(&self) -> bool {
         self.record.is_known() && self.record.status == DiscoveryStatus::Failed
     }
 
-    /// The same entry with another mark for staleness.
+    /// Returns the entry with `stale` set.
     #[must_use]
     pub fn with_stale(mut self, stale: bool) -> Self {
         self.stale = stale;
         self
     }
 
-    /// The server's name.
+    /// Returns the server's name.
     pub fn name(&self) -> &ServerName {
         &self.spec.name
     }
 
-    /// How its discovery stands.
+    /// Returns the discovery status.
     pub fn status(&self) -> DiscoveryStatus {
         if self.discovering {
             DiscoveryStatus::Discovering
@@ -150,22 +151,22 @@ impl ServerEntry {
         }
     }
 
-    /// Whether its tools are offered at all: it is enabled, and a person agreed to it.
+    /// Returns whether the server's tools are offered: the server is enabled and trusted.
     pub fn is_offered(&self) -> bool {
         self.spec.enabled && self.spec.approval == TrustState::Granted
     }
 
-    /// Whether its tools were never received, or were received with another definition.
+    /// Returns whether the tools were never discovered, or were discovered with another configuration.
     pub fn needs_discovery(&self) -> bool {
         !self.record.is_known() || self.record.config != self.spec.hash
     }
 
-    /// The tools that are offered, sorted by exposed name.
+    /// Returns the offered tools, sorted by exposed name.
     pub fn visible_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
         self.all_tools().filter(ToolView::enabled)
     }
 
-    /// How many tools are offered.
+    /// Returns the number of offered tools.
     pub fn offered_count(&self) -> usize {
         match self.is_offered() {
             true => self.listed.iter().filter(|tool| tool.is_offered()).count(),
@@ -173,27 +174,28 @@ impl ServerEntry {
         }
     }
 
-    /// Every tool that is known, offered or not, sorted by exposed name.
+    /// Returns all known tools, offered or not, sorted by exposed name.
     pub fn all_tools(self: &Arc<Self>) -> impl Iterator<Item = ToolView<'_>> {
         self.listed
             .iter()
-            .filter_map(move |listed| self.viewed(listed))
+            .enumerate()
+            .filter_map(move |(position, listed)| self.view(position, listed))
     }
 
-    /// The tool that the server itself knows by this name, offered or not.
+    /// Returns the tool with this name on the server, offered or not.
     pub(crate) fn named(self: &Arc<Self>, name: &str) -> Option<ToolView<'_>> {
         let by_name = self.by_name.get_or_init(|| {
             let mut positions: Box<[usize]> = (0..self.listed.len()).collect();
             positions.sort_by_key(|at| self.name_at(*at));
             positions
         });
-        // The first of several, as a list would give it.
+        // The first of several equal names, in list order.
         let at = by_name.partition_point(|at| self.name_at(*at) < Some(name));
-        let listed = self.listed.get(*by_name.get(at)?)?;
-        self.viewed(listed).filter(|view| view.name() == name)
+        let view = self.tool_listed(*by_name.get(at)?)?;
+        (view.name() == name).then_some(view)
     }
 
-    /// The tool that models know by this name, offered or not.
+    /// Returns the tool with this exposed name, offered or not.
     pub(crate) fn exposed_as(self: &Arc<Self>, exposed: &str) -> Option<ToolView<'_>> {
         let at = self
             .listed
@@ -202,15 +204,15 @@ impl ServerEntry {
                 tool.map(|tool| tool.exposed.as_str()).cmp(&Some(exposed))
             })
             .ok()?;
-        self.viewed(self.listed.get(at)?)
+        self.tool_listed(at)
     }
 
-    /// The tool at a place of the listing.
+    /// Returns the tool at a position of the listing.
     pub(crate) fn tool_listed(self: &Arc<Self>, at: usize) -> Option<ToolView<'_>> {
-        self.viewed(self.listed.get(at)?)
+        self.view(at, self.listed.get(at)?)
     }
 
-    /// Takes over what a search prepared for an earlier entry, if it would read the same of this one.
+    /// Reuses the search data of an earlier entry if the searched texts are equal.
     pub(crate) fn reuse_search_data(&mut self, earlier: &Self) {
         if self.has_same_search_text(earlier) {
             self.search_data = earlier.search_data.clone();
@@ -239,9 +241,13 @@ impl ServerEntry {
                 .all(is_same_tool)
     }
 
-    fn viewed<'a>(self: &'a Arc<Self>, listed: &'a ListedTool) -> Option<ToolView<'a>> {
+    fn view<'a>(
+        self: &'a Arc<Self>,
+        position: usize,
+        listed: &'a ListedTool,
+    ) -> Option<ToolView<'a>> {
         let tool = self.record.tools.get(listed.at)?;
-        Some(ToolView::of_server(self, tool, listed))
+        Some(ToolView::of_server(self, tool, listed, position))
     }
 
     fn name_at(&self, listed: usize) -> Option<&str> {
@@ -249,13 +255,13 @@ impl ServerEntry {
         Some(&tool.name)
     }
 
-    /// What a reader should know about the name of a tool, by its position in the record.
+    /// Returns the remark on a tool's name, by position in the record.
     pub(crate) fn remark(&self, at: usize) -> Option<&str> {
         let remarks = self.remarks.get_or_init(|| remarks(&self.record.tools));
         remarks.get(&at).map(|remark| &**remark)
     }
 
-    /// What the user says of one tool, by its own name.
+    /// Returns the user's overrides for a tool, by its name on the server.
     pub(crate) fn user_override(&self, tool: &str) -> Option<&ToolOverride> {
         if self.spec.tools.is_empty() {
             return None;
@@ -268,24 +274,22 @@ fn list(spec: &Arc<ServerSpec>, record: &Arc<ServerRecord>) -> Vec<ListedTool> {
     let derived = Arc::new(DerivedCategories {
         spec: spec.clone(),
         record: record.clone(),
-        made: OnceLock::new(),
+        computed: OnceLock::new(),
     });
     let mut listed: Vec<ListedTool> = record
         .tools
         .iter()
         .enumerate()
         .map(|(at, tool)| {
-            let words = spec.tools.get(&tool.name);
-            let own = words.and_then(|words| words.category.as_deref());
-            let summary = words
-                .and_then(|words| words.summary.as_deref())
-                .map(shorten);
+            let own = spec.tools.get(&tool.name);
+            let category = own.and_then(|own| own.category.as_deref());
+            let summary = own.and_then(|own| own.summary.as_deref()).map(shorten);
             ListedTool {
                 at,
                 effective: effective_policy(PolicySubject::of_server(spec, tool)),
-                category: match own {
-                    Some(own) => Category::Own(own.into()),
-                    None => Category::DerivedCategories {
+                category: match category {
+                    Some(category) => Category::Own(category.into()),
+                    None => Category::Derived {
                         at,
                         among: derived.clone(),
                     },

@@ -1,31 +1,31 @@
-//! One valid call of a tool, made from its schema and checked against it.
+//! Generates a valid example call from a tool's schema.
 
 use pegboard_guard::ArgumentValidator;
 use serde_json::{Map, Value, json};
 
-use crate::flatten::flatten;
+use crate::flatten::flatten_schema;
 use crate::sample::sample_text;
 
-/// Objects and lists that are made inside each other.
-const LEVELS: usize = 8;
-/// Items of a list, and fields of an object, that are made.
-const ITEMS: usize = 40;
-/// Alternatives that are tried where a schema has several.
-const BRANCHES: usize = 4;
+/// Nested objects and arrays that are generated.
+const MAX_DEPTH: usize = 8;
+/// Items of an array, and properties of an object, that are generated.
+const MAX_ITEMS: usize = 40;
+/// Alternatives that are tried.
+const MAX_BRANCHES: usize = 4;
 
-/// How a value is made; each try is another way.
+/// How values are generated. Several strategies are tried until the result is valid.
 #[derive(Clone, Copy)]
 struct Strategy {
-    /// Which alternative of `anyOf` and `oneOf`.
+    /// The alternative of `anyOf` and `oneOf`.
     branch: usize,
-    /// Whether `default` and `examples` are taken.
+    /// Whether `default` and `examples` are used.
     hints: bool,
-    /// Whether fields are made that are not required.
+    /// Whether optional properties are generated.
     all: bool,
 }
 
-/// Arguments that fit a schema: what is required, with the schema's own examples, defaults and choices
-/// where it has some. `None` rather than a wrong one.
+/// Returns arguments that satisfy a schema: the required ones, with the schema's own examples, defaults and enum
+/// values. Returns `None` if no valid example was found.
 pub fn generate_example(input_schema: &str) -> Option<Value> {
     let check = ArgumentValidator::strict(input_schema)?;
     let root: Value = serde_json::from_str(input_schema).ok()?;
@@ -42,14 +42,14 @@ pub fn generate_example(input_schema: &str) -> Option<Value> {
     {
         return Some(preset.clone());
     }
-    let strategies = (0..BRANCHES).flat_map(|branch| {
+    let strategies = (0..MAX_BRANCHES).flat_map(|branch| {
         let strategies = [(true, false), (false, false), (true, true), (false, true)];
         strategies.map(|(hints, all)| Strategy { branch, hints, all })
     });
-    // Arguments are an object even where the schema does not say so.
+    // Arguments are an object even if the schema does not say so.
     let mut tries = strategies.map(|strategy| {
-        let flat = flatten(&root, &root, strategy.branch);
-        preset(&flat, strategy).unwrap_or_else(|| make_object(&root, &flat, strategy, LEVELS))
+        let flat = flatten_schema(&root, &root, strategy.branch);
+        preset(&flat, strategy).unwrap_or_else(|| make_object(&root, &flat, strategy, MAX_DEPTH))
     });
     tries.find(fits)
 }
@@ -77,7 +77,7 @@ fn make(
     }
 }
 
-/// A value that the schema itself names.
+/// Returns a value that the schema itself contains.
 fn preset(flat: &Map<String, Value>, strategy: Strategy) -> Option<Value> {
     if let Some(only) = flat.get("const") {
         return Some(only.clone());
@@ -135,22 +135,22 @@ fn make_object(
         let schema = schema.unwrap_or(&Value::Null);
         make(
             root,
-            &flatten(root, schema, strategy.branch),
+            &flatten_schema(root, schema, strategy.branch),
             name,
             strategy,
             levels,
         )
     };
-    for name in required.iter().take(ITEMS) {
+    for name in required.iter().take(MAX_ITEMS) {
         made.insert((*name).to_owned(), make_field(name));
     }
-    for name in properties.keys().take(ITEMS) {
+    for name in properties.keys().take(MAX_ITEMS) {
         if (strategy.all || made.len() < least) && !made.contains_key(name) {
             made.insert(name.clone(), make_field(name));
         }
     }
-    for number in 1..=ITEMS {
-        if made.len() >= least.min(ITEMS) {
+    for number in 1..=MAX_ITEMS {
+        if made.len() >= least.min(MAX_ITEMS) {
             break;
         }
         made.insert(format!("key{number}"), make_field("key"));
@@ -165,18 +165,18 @@ fn make_array(
     strategy: Strategy,
     levels: usize,
 ) -> Value {
-    let most = count(flat, "maxItems").unwrap_or(ITEMS).min(ITEMS);
+    let most = count(flat, "maxItems").unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
     let wanted = count(flat, "minItems").unwrap_or(0).max(1).min(most);
     let fixed = flat
         .get("prefixItems")
         .or_else(|| flat.get("items").filter(|items| items.is_array()));
     if let Some(schemas) = fixed.and_then(Value::as_array) {
-        let items = schemas.iter().take(ITEMS);
+        let items = schemas.iter().take(MAX_ITEMS);
         return items
             .map(|schema| {
                 make(
                     root,
-                    &flatten(root, schema, strategy.branch),
+                    &flatten_schema(root, schema, strategy.branch),
                     name,
                     strategy,
                     levels,
@@ -188,7 +188,7 @@ fn make_array(
         .get("items")
         .or_else(|| flat.get("contains"))
         .unwrap_or(&Value::Null);
-    let inner = flatten(root, schema, strategy.branch);
+    let inner = flatten_schema(root, schema, strategy.branch);
     let unique = flat.get("uniqueItems") == Some(&Value::Bool(true));
     let item = |number: usize| {
         let listed = inner.get("enum").and_then(|values| values.get(number));
@@ -215,7 +215,7 @@ fn make_number(flat: &Map<String, Value>) -> Value {
     let bound = |key: &str| flat.get(key).and_then(Value::as_f64);
     let whole = kind(flat) == "integer";
     let nudge = if whole { 1.0 } else { 0.5 };
-    // Draft 4 writes `exclusiveMinimum: true` beside `minimum`.
+    // Draft 4 writes `exclusiveMinimum: true` next to `minimum`.
     let strictly = |key: &str| flat.get(key) == Some(&Value::Bool(true));
     let low = bound("exclusiveMinimum")
         .or_else(|| bound("minimum").filter(|_| strictly("exclusiveMinimum")))

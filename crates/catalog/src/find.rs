@@ -1,4 +1,4 @@
-//! From a name that somebody wrote to the one tool that is meant.
+//! Resolves a tool name written by a user or a model to one tool.
 
 use std::sync::Arc;
 
@@ -8,22 +8,26 @@ use pegboard_model::{
 };
 
 use crate::entry::ServerEntry;
-use crate::meta::is_meta_tool;
+use crate::reserved::is_meta_tool;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// Characters of a written name in a message.
+/// Characters of a name that are quoted in an error message.
 const EXCERPT_CHARS: usize = 100;
-/// Candidates that a message names.
+/// Candidates that an error message lists.
 const CANDIDATES: usize = 5;
 
 impl Catalog {
-    /// Finds a tool by its exposed name, by `server__tool` or `server/tool`, or by its bare name when
-    /// only one server has it. An error says why not, and names what may have been meant.
+    /// Finds a tool by its exposed name, by `server__tool` or `server/tool`, or by its bare name if only one
+    /// server has it.
+    ///
+    /// # Errors
+    ///
+    /// The error says why the name does not resolve to an offered tool, and suggests similar names.
     pub fn find(&self, written: &str) -> ToolResult<ToolView<'_>> {
         let written = written.trim();
         if let Some(tool) = self.static_tool(written) {
-            return self.offered(ToolView::of_host(tool));
+            return self.require_offered(ToolView::of_static(tool));
         }
         if let Some(view) = self.find_exact(written) {
             return Ok(view);
@@ -31,10 +35,10 @@ impl Catalog {
         match ToolRef::parse(written) {
             None => Err(ToolError::new(
                 Reason::ToolNameInvalid,
-                format!("`{}` is not a tool's name", excerpt(written)),
+                format!("`{}` is not a valid tool name", excerpt(written)),
             )),
             Some(ToolRef::Bare(name)) => self.find_bare(name),
-            // A name with a server part never means another server's tool, whatever that one calls itself.
+            // A name with a server part never resolves to another server's tool, whatever that tool is called.
             Some(ToolRef::Qualified { server, tool }) => match self.server(&server) {
                 Some(entry) => self.find_on_server(entry, tool, written),
                 None => Err(self.unknown_server(server.as_str(), written)),
@@ -42,8 +46,8 @@ impl Catalog {
         }
     }
 
-    /// The usual case, found without a copy of anything: an offered tool, written as it is listed or as
-    /// `server/tool`. No server's name holds a separator, so the first one decides.
+    /// Fast path without allocation: an offered tool, written as it is listed or as `server/tool`. Server names
+    /// cannot contain a separator, so the first separator decides.
     fn find_exact(&self, written: &str) -> Option<ToolView<'_>> {
         let view = match written.split_once('/') {
             Some((server, tool)) if !server.contains(SEPARATOR) => {
@@ -71,17 +75,17 @@ impl Catalog {
             .named(tool)
             .or_else(|| entry.exposed_as(&format!("{}{SEPARATOR}{tool}", entry.name())));
         match found {
-            Some(view) => self.offered(view),
+            Some(view) => self.require_offered(view),
             None => Err(self.unknown_tool(entry, tool, written)),
         }
     }
 
     fn find_bare(&self, name: &str) -> ToolResult<ToolView<'_>> {
-        // A separator makes a name qualified; here it stands after what cannot be a server's name.
+        // A separator makes a name qualified. Here the part before it cannot be a server name.
         if let Some((server, _)) = name.split_once(SEPARATOR).or_else(|| name.split_once('/')) {
             return Err(self.unknown_server(server, name));
         }
-        // One of the host program's tools of this name was found before.
+        // A static tool of this name has been found already.
         let mut named: Vec<ToolView<'_>> = self
             .servers()
             .filter_map(|entry| entry.named(name))
@@ -94,7 +98,7 @@ impl Catalog {
         let offered: Vec<ToolView<'_>> = named.iter().copied().filter(ToolView::enabled).collect();
         match (offered.as_slice(), named.as_slice()) {
             ([one], _) => Ok(*one),
-            ([], [one]) => self.offered(*one),
+            ([], [one]) => self.require_offered(*one),
             ([], []) => Err(ToolError::new(
                 Reason::ToolUnknown,
                 format!("no tool is called `{}`", excerpt(name)),
@@ -116,8 +120,8 @@ impl Catalog {
         }
     }
 
-    /// The tool, unless something keeps it from being offered.
-    fn offered<'a>(&self, view: ToolView<'a>) -> ToolResult<ToolView<'a>> {
+    /// Returns the tool, or the error that explains why it is not offered.
+    pub(crate) fn require_offered<'a>(&self, view: ToolView<'a>) -> ToolResult<ToolView<'a>> {
         let name = view.exposed().as_str();
         let disabled = |by: &str| {
             let message = format!("`{name}` is disabled by {by}");
@@ -138,7 +142,7 @@ impl Catalog {
         }
         if self.static_tool(name).is_some() {
             let message = format!(
-                "`{name}` of server `{}` gives way to a static tool",
+                "`{name}` of server `{}` is hidden by a static tool of the same name",
                 entry.name()
             );
             return Err(ToolError::new(Reason::NameReserved, message)
@@ -162,7 +166,7 @@ impl Catalog {
             error
         } else {
             error.with_remedy(format!(
-                "Ask for its tools with `pegboard refresh {server}`."
+                "Run `pegboard refresh {server}` to discover its tools."
             ))
         }
     }
@@ -177,7 +181,7 @@ impl Catalog {
         {
             nearest.insert(0, corrected.to_string());
         }
-        // What was written may be a tool's own name, which is called by its full name.
+        // The name may be a tool's own name that contains a separator.
         let whole = self.servers().filter_map(|entry| entry.named(written));
         nearest.extend(
             whole
@@ -191,17 +195,17 @@ impl Catalog {
     }
 }
 
-/// Why nothing of a server is offered, when that is so.
+/// Returns the error for a server that is not offered, or `None` if it is offered.
 pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
     let server = entry.name();
     let (reason, message) = match entry.spec.approval {
         TrustState::Pending => (
             Reason::ServerPending,
-            format!("server `{server}` waits for somebody to agree to it"),
+            format!("server `{server}` is not trusted yet"),
         ),
         TrustState::Changed => (
             Reason::ConfigChanged,
-            format!("server `{server}` has changed since it was agreed to"),
+            format!("server `{server}` changed since it was trusted"),
         ),
         TrustState::Granted if !entry.spec.enabled => return Some(entry.spec.disabled_error()),
         TrustState::Granted => return None,
@@ -209,7 +213,7 @@ pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
     Some(ToolError::new(reason, message).at_server(server))
 }
 
-/// The names of the meta tools never mean a server's tool, so that no server can answer in Pegboard's place.
+/// The names of meta tools never resolve to a server's tool, so that no server can impersonate Pegboard.
 fn reserved(name: &str, named: &[ToolView<'_>]) -> ToolError {
     let names: Vec<String> = named
         .iter()

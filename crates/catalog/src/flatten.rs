@@ -1,16 +1,15 @@
-//! A schema as one flat map: references looked up, parts merged, one alternative chosen.
+//! Flattens a JSON schema into one map: follows references, merges `allOf`, chooses one alternative.
 
 use serde_json::{Map, Value};
 
-/// References and compositions that are followed inside each other; it also ends cycles.
-const FOLLOWED: usize = 12;
+/// Nested references and compositions that are followed. This also ends cycles.
+const MAX_DEPTH: usize = 12;
 
-/// What a schema says of a value when its references are followed, all of its `allOf` is merged in and
-/// the alternative of number `branch` is taken where there are several. Alternatives that allow only
-/// `null` are not counted.
-pub(crate) fn flatten(root: &Value, schema: &Value, branch: usize) -> Map<String, Value> {
+/// Flattens a schema: follows references, merges `allOf`, and takes alternative number `branch` (modulo their number)
+/// of `anyOf` and `oneOf`. Alternatives that allow only `null` are not counted.
+pub fn flatten_schema(root: &Value, schema: &Value, branch: usize) -> Map<String, Value> {
     let mut flat = Map::new();
-    merge(root, schema, branch, FOLLOWED, &mut flat);
+    merge(root, schema, branch, MAX_DEPTH, &mut flat);
     flat
 }
 
@@ -65,7 +64,7 @@ fn add(flat: &mut Map<String, Value>, keyword: &str, value: &Value) {
                 .collect();
             held.extend(new);
         }
-        // Looser words about the same thing must not replace what a closer part already said.
+        // A referenced or composed part must not replace what the schema itself says.
         (_, Some(_), _) if keyword != "type" && keyword != "description" => {}
         _ => {
             flat.insert(keyword.to_owned(), value.clone());

@@ -1,4 +1,4 @@
-//! The full listing as JSON, written in one pass.
+//! Writes the full listing as JSON in one pass.
 
 use std::io::{self, Write};
 
@@ -7,19 +7,19 @@ use pegboard_model::{ServerName, TrustState, escape_hidden_json};
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// Which tools a listing holds.
+/// Selects the tools of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListingFilter {
-    /// Only those of one server.
+    /// Only tools of this server.
     pub server: Option<ServerName>,
-    /// Only those of one category; `github` holds `github/issues` too.
+    /// Only tools of this category; `github` includes `github/issues`.
     pub category: Option<String>,
-    /// Also those that are not offered.
+    /// Also tools that are not offered.
     pub include_disabled: bool,
 }
 
 impl ListingFilter {
-    /// Whether a tool belongs into the listing.
+    /// Returns whether the listing includes a tool.
     pub fn admits(&self, tool: &ToolView<'_>) -> bool {
         (self.include_disabled || tool.enabled())
             && self
@@ -33,9 +33,12 @@ impl ListingFilter {
     }
 }
 
-/// Writes `{"tools":[…],"total":n,"servers":{…}}`. Definitions are copied as the servers wrote them,
-/// with hidden characters as JSON escapes.
-/// Many small writes: hand in a buffer.
+/// Writes `{"tools":[…],"total":n,"servers":{…}}`. Definitions are copied as the servers sent them, with hidden
+/// characters as JSON escapes. Makes many small writes, so pass a buffered writer.
+///
+/// # Errors
+///
+/// Fails if writing to `out` fails.
 pub fn write_listing(
     catalog: &Catalog,
     filter: &ListingFilter,
@@ -84,8 +87,8 @@ pub fn write_listing(
     out.write_all(b"}}")
 }
 
-/// Everything up to the definition itself. Names of servers, exposed names and policies need no
-/// escapes; what people and servers wrote does.
+/// Writes everything up to the definition. Server names, exposed names and policies need no escaping; texts of
+/// users and servers do.
 fn write_head(tool: &ToolView<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let text = |out: &mut Vec<u8>, key: &str, value: &str| -> io::Result<()> {
         out.extend_from_slice(key.as_bytes());

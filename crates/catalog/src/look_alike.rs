@@ -1,4 +1,4 @@
-//! Tools of one server whose names a person could take for each other.
+//! Warns about tools of one server whose names look alike.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -6,12 +6,12 @@ use std::fmt::Write;
 use pegboard_guard::confusable_groups;
 use pegboard_model::Tool;
 
-/// Other names that a remark spells out.
+/// Similar names that a remark lists.
 const NAMED: usize = 4;
-/// Characters of a name in a remark.
+/// Characters of a name that are shown in a remark.
 const NAME_LENGTH: usize = 80;
 
-/// The remarks on the tools of a server, by position in its record.
+/// Returns remarks about look-alike tool names, by position in the server's record.
 pub(crate) fn remarks(tools: &[Tool]) -> HashMap<usize, Box<str>> {
     let mut remarks = HashMap::new();
     for group in confusable_groups(tools.iter().map(|tool| tool.name.as_str())) {
@@ -47,13 +47,13 @@ fn remark(tools: &[Tool], at: usize, group: &[usize]) -> String {
     )
 }
 
-/// A name in quotation marks, with every character but plain ASCII as an escape, so that its difference is seen.
+/// Quotes a name and escapes everything except printable ASCII, so that the difference becomes visible.
 fn spelled(name: &str) -> String {
     let mut spelled = String::from("\"");
     for character in name.chars().take(NAME_LENGTH) {
         match character {
             ' '..='~' => spelled.push(character),
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             other => drop(write!(spelled, "\\u{{{:x}}}", u32::from(other))),
         }
     }

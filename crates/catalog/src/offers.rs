@@ -1,4 +1,4 @@
-//! What servers offer beside tools: prompts, resources and resource templates, and who has which.
+//! Prompts, resources and resource templates of servers, and their lookup.
 
 use std::sync::Arc;
 
@@ -14,52 +14,52 @@ use crate::snapshot::Catalog;
 use crate::suggest::suggestions;
 use crate::uri_template;
 
-/// What stands before a server's name and its own uri where many servers' resources are listed together.
+/// Scheme of resource URIs in lists of several servers. The server's name and its own URI follow.
 const SCHEME: &str = "pegboard://";
-/// Characters of a written name or uri in a message.
+/// Characters of a name or URI that are quoted in an error message.
 const EXCERPT_CHARS: usize = 200;
-/// Candidates that a message names.
+/// Candidates that an error message lists.
 const CANDIDATES: usize = 5;
 
 /// A prompt, resource or template in a catalog, borrowed from it.
 #[derive(Clone, Copy, Debug)]
 pub struct OfferView<'a> {
-    /// The server that has it.
+    /// The server that provides it.
     pub server: &'a ServerName,
     /// The server's entry.
     pub entry: &'a Arc<ServerEntry>,
-    /// The thing itself, as the server wrote it.
+    /// The item as the server sent it.
     pub offer: &'a Offer,
 }
 
-/// The uri under which a server's resource (or uri template) is listed among those of other servers: the
-/// server's own uri follows unchanged.
+/// Returns the URI under which a resource or URI template is listed with those of other servers. It ends with the
+/// server's own URI, unchanged.
 pub fn exposed_uri(server: &ServerName, uri: &str) -> String {
     format!("{SCHEME}{server}/{uri}")
 }
 
-/// The name under which a server's prompt is listed among those of other servers.
+/// Returns the name under which a prompt is listed with those of other servers.
 pub fn exposed_prompt(server: &ServerName, name: &str) -> String {
     format!("{server}{SEPARATOR}{name}")
 }
 
 impl Catalog {
-    /// Every prompt that is offered, sorted by server, then by name.
+    /// Returns all offered prompts, sorted by server, then by name.
     pub fn prompts(&self) -> impl Iterator<Item = OfferView<'_>> {
         self.offers(|offers| &offers.prompts, exposed_prompt)
     }
 
-    /// Every resource that is offered, sorted by server, then by uri.
+    /// Returns all offered resources, sorted by server, then by URI.
     pub fn resources(&self) -> impl Iterator<Item = OfferView<'_>> {
         self.offers(|offers| &offers.resources, exposed_uri)
     }
 
-    /// Every resource template that is offered, sorted by server, then by template.
+    /// Returns all offered resource templates, sorted by server, then by template.
     pub fn templates(&self) -> impl Iterator<Item = OfferView<'_>> {
         self.offers(|offers| &offers.templates, exposed_uri)
     }
 
-    /// What a policy disables is not listed, as with tools.
+    /// Items that a policy disables are left out, as with tools.
     fn offers(
         &self,
         list: impl Fn(&Offers) -> &[Offer] + Copy,
@@ -83,13 +83,16 @@ impl Catalog {
         })
     }
 
-    /// Finds a prompt by `server__prompt`, by `server/prompt`, or by its bare name when only one server has
-    /// it. An error says why not, and names what may have been meant.
+    /// Finds a prompt by `server__prompt`, by `server/prompt`, or by its bare name if only one server has it.
+    ///
+    /// # Errors
+    ///
+    /// The error says why the name does not resolve to an offered prompt, and suggests similar names.
     pub fn find_prompt(&self, written: &str) -> ToolResult<OfferView<'_>> {
         let written = written.trim();
         if let Some(ToolRef::Qualified { server, tool }) = ToolRef::parse(written) {
             let Some(entry) = self.server(&server) else {
-                // A name with a server part never means another server's prompt.
+                // A name with a server part never resolves to another server's prompt.
                 let message = format!("no server is called `{server}`");
                 return Err(self.unknown_prompt(message, written));
             };
@@ -102,7 +105,7 @@ impl Catalog {
                 self.unknown_prompt(message, written).at_server(&server)
             });
         }
-        // The part before a separator names a server even if no server can have that name.
+        // The part before a separator is a server name, even if it is not a valid one.
         let parts = written
             .split_once(SEPARATOR)
             .or_else(|| written.split_once('/'));
@@ -126,7 +129,7 @@ impl Catalog {
                     "`{}` is the name of {} prompts: {}",
                     excerpt(written),
                     names.len(),
-                    listed(&names)
+                    list_names(&names)
                 );
                 let error = ToolError::new(Reason::PromptUnknown, message);
                 Err(error.with_nearest(names.into_iter().take(CANDIDATES).collect()))
@@ -134,9 +137,12 @@ impl Catalog {
         }
     }
 
-    /// Finds the server of a resource and the server's own uri for it. The exposed form names its server;
-    /// a server's own uri is taken when exactly one server lists it, or, when none does, exactly one has a
-    /// template that it fits.
+    /// Returns the server of a resource, and the server's own URI. An exposed URI names its server. A server's own
+    /// URI is accepted if exactly one server lists it or, when none does, exactly one has a matching template.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server or resource is unknown or ambiguous, or if the server is not offered.
     pub fn find_resource(&self, uri: &str) -> ToolResult<(&Arc<ServerEntry>, String)> {
         if let Some(rest) = uri.strip_prefix(SCHEME) {
             return self.exposed_resource(rest, uri);
@@ -146,7 +152,7 @@ impl Catalog {
             .offered_with(|offers| by_key(&offers.resources, uri))
             .collect();
         let candidates = if listing.is_empty() {
-            // A template for everything says nothing about whose a uri is.
+            // A template that matches everything does not identify a server.
             let fits = |offer: &&Offer| {
                 uri_template::names_scheme(&offer.key) && uri_template::matches(&offer.key, uri)
             };
@@ -170,7 +176,7 @@ impl Catalog {
                     "`{}` is a resource of {} servers: {}",
                     excerpt(uri),
                     several.len(),
-                    listed(&uris)
+                    list_names(&uris)
                 );
                 let nearest = uris.into_iter().take(CANDIDATES).collect();
                 Err(unknown(message).with_nearest(nearest))
@@ -189,14 +195,14 @@ impl Catalog {
             let error = ToolError::new(Reason::ServerUnknown, message);
             return Err(error.with_nearest(self.suggest_servers(server)));
         };
-        // Whether the server lists it is looked at when it is read: its list may have to be renewed first.
+        // Whether the server lists the URI is checked by the read itself, which may renew the list first.
         match refusal(entry) {
             Some(refusal) => Err(refusal),
             None => Ok((entry, own.to_owned())),
         }
     }
 
-    /// The first thing that each offered server has, where it has one.
+    /// Returns one item for each offered server, if `pick` finds one.
     fn offered_with<'a>(
         &'a self,
         pick: impl Fn(&'a Offers) -> Option<&'a Offer>,
@@ -216,19 +222,19 @@ impl Catalog {
 }
 
 impl ServerEntry {
-    /// A prompt that the server lists.
+    /// Returns a prompt that the server lists.
     pub fn prompt(&self, name: &str) -> Option<&Offer> {
         by_key(&self.record.offers.prompts, name)
     }
 
-    /// A resource that the server lists, or the template that a uri fits.
+    /// Returns a resource that the server lists, or the template that matches a URI.
     pub fn resource(&self, uri: &str) -> Option<&Offer> {
         let offers = &self.record.offers;
         let fits = |offer: &&Offer| uri_template::matches(&offer.key, uri);
         by_key(&offers.resources, uri).or_else(|| offers.templates.iter().find(fits))
     }
 
-    /// A template that the server lists, as it wrote it; completion may also be asked for a resource.
+    /// Returns a template that the server lists. Completion may also be requested for a resource.
     pub fn template(&self, template: &str) -> Option<&Offer> {
         by_key(&self.record.offers.templates, template).or_else(|| self.resource(template))
     }
@@ -249,7 +255,7 @@ fn by_key<'a>(sorted: &'a [Offer], key: &str) -> Option<&'a Offer> {
     sorted.get(at)
 }
 
-fn listed(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     let excerpt: Vec<String> = names
         .iter()
         .take(CANDIDATES)

@@ -1,53 +1,53 @@
-//! A tool's arguments as people read them.
+//! Lists a tool's parameters.
 
 use pegboard_guard::type_summary;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::flatten::flatten;
+use crate::flatten::flatten_schema;
 
-/// Arguments that are told of one tool.
-const PARAMETERS: usize = 200;
+/// Parameters that are returned for one tool.
+const MAX_PARAMETERS: usize = 200;
 
-/// One argument.
+/// One parameter of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Parameter {
-    /// Its name.
+    /// The parameter's name.
     pub name: String,
-    /// Its type in a word or two: `string`, `string[]`, `integer|string`, `any`.
+    /// A short type: `string`, `string[]`, `integer|string`, `any`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it is for.
+    /// The description from the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether a call needs it.
+    /// Whether a call must include it.
     pub required: bool,
-    /// What is taken when it is left out.
+    /// The default value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The values it may have, when they are listed.
+    /// The allowed values, if the schema lists them.
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<Value>>,
 }
 
-/// The arguments that a schema describes, in the order in which it does.
+/// Returns the parameters of a schema, in the order of its properties.
 pub fn parameters(input_schema: &str) -> Vec<Parameter> {
     let Ok(root) = serde_json::from_str::<Value>(input_schema) else {
         return Vec::new();
     };
-    let flat = flatten(&root, &root, 0);
+    let flat = flatten_schema(&root, &root, 0);
     let required = flat
         .get("required")
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
     let properties = flat.get("properties").and_then(Value::as_object);
-    let tell = |(name, schema): (&String, &Value)| {
-        let inner = flatten(&root, schema, 0);
+    let parameter = |(name, schema): (&String, &Value)| {
+        let inner = flatten_schema(&root, schema, 0);
         Parameter {
             name: name.clone(),
             kind: type_summary(&root, schema),
-            // What stands beside a reference is closer than what stands in its target.
+            // A description next to a reference is more specific than one in its target.
             description: [schema.get("description"), inner.get("description")]
                 .into_iter()
                 .flatten()
@@ -63,12 +63,12 @@ pub fn parameters(input_schema: &str) -> Vec<Parameter> {
     properties
         .into_iter()
         .flatten()
-        .take(PARAMETERS)
-        .map(tell)
+        .take(MAX_PARAMETERS)
+        .map(parameter)
         .collect()
 }
 
-/// Listed values: an `enum`, a single `const`, or alternatives that are all constants.
+/// Returns the values of an `enum`, of a `const`, or of alternatives that are all constants.
 fn choices(inner: &serde_json::Map<String, Value>, schema: &Value) -> Option<Vec<Value>> {
     for keyword in ["oneOf", "anyOf"] {
         let constants = schema
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_reg_09_parameters_tell_type_need_default_and_choices() {
+    fn r_reg_09_parameters_have_type_required_default_and_choices() {
         let schema = r##"{"type":"object","required":["owner","tree"],
             "$defs":{"tree":{"type":"object","description":"A tree.","properties":{"child":{"$ref":"#/$defs/tree"}}}},
             "properties":{
@@ -105,7 +105,7 @@ mod tests {
                 "tree":{"$ref":"#/$defs/tree"},
                 "mode":{"oneOf":[{"const":"a"},{"const":"b"}]},
                 "free":{}}}"##;
-        let told: Vec<String> = parameters(schema)
+        let shown: Vec<String> = parameters(schema)
             .iter()
             .map(|p| {
                 format!(
@@ -120,7 +120,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            shown,
             [
                 r#"owner string true Some("Who.") None None"#,
                 r#"state string false None Some(String("open")) Some(2)"#,

@@ -1,4 +1,4 @@
-//! Tools of the same server that work on the same things.
+//! Finds tools of the same server that operate on the same things.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -8,19 +8,19 @@ use crate::entry::ServerEntry;
 use crate::view::ToolView;
 use crate::words::{is_topical, stem, words};
 
-/// Tools that are named.
-const RELATED: usize = 5;
+/// Tools that are returned.
+const MAX_RELATED: usize = 5;
 
-/// The exposed names of related tools, the closest first: the user's choice, else the tools of the same
-/// server whose names share the most words that say what they work on.
-pub(crate) fn related(view: &ToolView<'_>) -> Vec<String> {
+/// Returns the exposed names of related tools, closest first: the user's override, else the tools of the same
+/// server whose names share the most topic words.
+pub fn related_tools(view: &ToolView<'_>) -> Vec<String> {
     if let Some(chosen) = view.user_override().and_then(|user| user.related.clone()) {
         return chosen;
     }
     let Some(entry) = view.entry() else {
         return Vec::new();
     };
-    let common = words_of_all(entry);
+    let common = common_words(entry);
     let topic = |name: &str| -> BTreeSet<String> {
         let stems = words(name)
             .into_iter()
@@ -29,21 +29,22 @@ pub(crate) fn related(view: &ToolView<'_>) -> Vec<String> {
         stems.filter(|word| !common.contains(word)).collect()
     };
     let own = topic(view.name());
-    let mut near: Vec<(usize, ToolView<'_>)> = entry
+    let mut related: Vec<(usize, ToolView<'_>)> = entry
         .visible_tools()
         .filter(|other| other.exposed() != view.exposed())
         .map(|other| (topic(other.name()).intersection(&own).count(), other))
         .filter(|(shared, _)| *shared > 0)
         .collect();
-    near.sort_by_key(|(shared, other)| (Reverse(*shared), other.exposed()));
-    near.into_iter()
-        .take(RELATED)
+    related.sort_by_key(|(shared, other)| (Reverse(*shared), other.exposed()));
+    related
+        .into_iter()
+        .take(MAX_RELATED)
         .map(|(_, other)| other.exposed().to_string())
         .collect()
 }
 
-/// Words that every tool of a server has in its name relate nothing.
-fn words_of_all(entry: &Arc<ServerEntry>) -> BTreeSet<String> {
+/// Returns the words that every tool name of a server contains. They do not relate tools.
+fn common_words(entry: &Arc<ServerEntry>) -> BTreeSet<String> {
     let mut names = entry.record.tools.iter().map(|tool| {
         words(&tool.name)
             .iter()

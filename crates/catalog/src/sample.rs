@@ -1,11 +1,11 @@
-//! Texts for examples: of the format, length and pattern that a schema asks for.
+//! Sample strings for examples, with the format, length and pattern that a schema requires.
 
 use pegboard_guard::ArgumentValidator;
 use serde_json::{Map, Value, json};
 
 use crate::sample_pattern::sample_pattern;
 
-/// Texts by the standard's formats.
+/// Samples for the standard formats.
 const FORMATS: &[(&str, &str)] = &[
     ("date", "2025-01-15"),
     ("date-time", "2025-01-15T09:30:00Z"),
@@ -29,7 +29,7 @@ const FORMATS: &[(&str, &str)] = &[
     ("uuid", "123e4567-e89b-42d3-a456-426614174000"),
 ];
 
-/// Texts by the last word of an argument's name, so that an example reads like a call.
+/// Samples by the last word of a parameter's name, so that examples look realistic.
 const NAMES: &[(&str, &str)] = &[
     ("branch", "main"),
     ("city", "Berlin"),
@@ -56,7 +56,7 @@ const NAMES: &[(&str, &str)] = &[
     ("url", "https://example.com"),
 ];
 
-/// Texts for patterns with look-around, which the sampler does not read.
+/// Samples for patterns with look-around, which the pattern sampler does not support.
 const PATTERNED: &[&str] = &[
     "a",
     "A",
@@ -76,10 +76,10 @@ const PATTERNED: &[&str] = &[
     "12345678",
 ];
 
-/// Longest text that is made.
+/// Maximum length of a sample.
 const LONGEST: usize = 2_000;
 
-/// A text for an argument of this name and schema. It need not fit; whoever asks checks.
+/// Returns a sample for a parameter with this name and schema. It may be invalid; the caller validates it.
 pub(crate) fn sample_text(flat: &Map<String, Value>, name: &str) -> String {
     let format = flat
         .get("format")
@@ -107,7 +107,7 @@ fn patterned(flat: &Map<String, Value>, pattern: &str, plain: &str) -> String {
         .filter_map(|key| Some(((*key).to_owned(), flat.get(*key)?.clone())));
     let mut schema: Map<String, Value> = limits.collect();
     schema.insert("pattern".to_owned(), json!(pattern));
-    // The check wants an object, so the text is put into one.
+    // The validator expects an object, so the text is wrapped in one.
     let schema = json!({"properties": {"text": schema}}).to_string();
     let Some(check) = ArgumentValidator::new(&schema) else {
         return plain.to_owned();
@@ -125,7 +125,7 @@ fn patterned(flat: &Map<String, Value>, pattern: &str, plain: &str) -> String {
     tries.find(|text| fits(text)).unwrap_or(plain).to_owned()
 }
 
-/// The text repeated or cut to the length that a schema asks for.
+/// Repeats or truncates a text to the length that the schema requires.
 fn of_length(flat: &Map<String, Value>, text: &str) -> String {
     let length = |key: &str| {
         let length = flat.get(key).and_then(Value::as_u64)?;

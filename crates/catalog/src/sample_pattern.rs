@@ -1,14 +1,14 @@
-//! A short text that a regular expression matches.
+//! Generates a short text that matches a regular expression.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Parts of a pattern that are read, repeats counted each time; it bounds the text too.
+/// Pattern nodes that are visited, counting each repetition. This also bounds the text.
 const STEPS: usize = 5_000;
-/// Characters that are taken where a class has them, so that a text looks like one.
+/// Characters that are preferred in character classes, so that samples look natural.
 const PREFERRED: &[char] = &['a', 'A', '1', '0', '-'];
 
-/// The shortest plain reading of a pattern: first alternatives, fewest repeats but at least one. `None`
-/// when the pattern has something that only backtracking engines know.
+/// Returns a short match of a pattern: first alternatives, and as few repetitions as possible but at least one.
+/// Returns `None` if the pattern uses features that only backtracking engines support.
 pub(crate) fn sample_pattern(pattern: &str) -> Option<String> {
     let hir = regex_syntax::parse(pattern).ok()?;
     let mut text = String::new();
@@ -17,7 +17,7 @@ pub(crate) fn sample_pattern(pattern: &str) -> Option<String> {
     Some(text)
 }
 
-/// Recursion is bounded: the parser refuses patterns that are nested deeper than 250 levels.
+/// Recursion is bounded: the parser rejects patterns nested deeper than 250 levels.
 fn write_sample(hir: &Hir, text: &mut String, steps: &mut usize) -> Option<()> {
     *steps = steps.checked_sub(1)?;
     match hir.kind() {

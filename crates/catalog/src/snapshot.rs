@@ -1,4 +1,4 @@
-//! The snapshot itself.
+//! The catalog snapshot.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::search::LazyIndex;
 use crate::static_tool::StaticTool;
 use crate::view::ToolView;
 
-/// Everything that is known at one moment. Cloning it, and making a changed copy, costs one pointer a
+/// All known servers and tools at one moment. Cloning it, or deriving a changed copy, copies one pointer per
 /// server, however many tools there are.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
@@ -25,7 +25,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog with this entry in place of the server's former one, and what changed in its tools.
+    /// Returns a catalog with this entry in place of the server's previous one, and the changes to its tools.
     pub fn with_server(&self, mut entry: ServerEntry) -> (Self, Delta) {
         let mut servers = self.servers.clone();
         let place = servers.binary_search_by(|held| held.name().cmp(entry.name()));
@@ -59,7 +59,7 @@ impl Catalog {
         )
     }
 
-    /// A catalog without a server, and how many offered tools left with it.
+    /// Returns a catalog without a server, and the number of offered tools that were removed.
     pub fn without_server(&self, server: &ServerName) -> (Self, usize) {
         let left = self.server(server);
         let left = left.map_or(0, |entry| self.offered_by(entry));
@@ -79,7 +79,7 @@ impl Catalog {
         )
     }
 
-    /// A catalog without any server, and how many tools left; static tools stay.
+    /// Returns a catalog without servers, and the number of tools that were removed. Static tools stay.
     pub fn cleared(&self) -> (Self, usize) {
         let left = self
             .servers
@@ -96,7 +96,7 @@ impl Catalog {
         )
     }
 
-    /// The same catalog with only the servers that `keep` names; static tools stay.
+    /// Returns a catalog with only the servers for which `keep` returns true. Static tools stay.
     #[must_use]
     pub fn only(&self, keep: impl Fn(&ServerName) -> bool) -> Self {
         let kept = self.servers.iter().filter(|entry| keep(entry.name()));
@@ -107,8 +107,11 @@ impl Catalog {
         }
     }
 
-    /// A catalog with one more tool of the host program. Its name must be free among static tools; a
-    /// server's tool of the same name gives way.
+    /// Returns a catalog with one more static tool, which hides a server's tool of the same exposed name.
+    ///
+    /// # Errors
+    ///
+    /// Fails with `NAME_RESERVED` if a static tool has this name already.
     pub fn with_static(&self, tool: StaticTool) -> Result<Self, ToolError> {
         if self.statics.contains_key(&tool.name) {
             let message = format!("a static tool `{}` is already registered", tool.name);
@@ -123,7 +126,7 @@ impl Catalog {
         })
     }
 
-    /// The same catalog with the host program's tools under these rules; servers carry their own.
+    /// Returns a catalog in which these policy rules apply to the static tools. Servers carry their own rules.
     #[must_use]
     pub fn with_rules(&self, rules: &GlobalRules) -> Self {
         let ruled = |tool: &Arc<StaticTool>| {
@@ -145,7 +148,7 @@ impl Catalog {
         }
     }
 
-    /// A catalog without one of the host program's tools.
+    /// Returns a catalog without a static tool.
     #[must_use]
     pub fn without_static(&self, name: &str) -> Self {
         let mut statics = (*self.statics).clone();
@@ -157,17 +160,17 @@ impl Catalog {
         }
     }
 
-    /// What is known of a server.
+    /// Returns the entry of a server.
     pub fn server(&self, name: &ServerName) -> Option<&Arc<ServerEntry>> {
         self.server_named(name.as_str())
     }
 
-    /// The same by a text that may be no server's name at all.
+    /// Returns the entry of a server by a string that may not be a valid server name.
     pub(crate) fn server_named(&self, name: &str) -> Option<&Arc<ServerEntry>> {
         self.servers.get(self.position_named(name)?)
     }
 
-    /// The place of a server among all.
+    /// Returns the position of a server.
     pub(crate) fn position(&self, name: &ServerName) -> Option<usize> {
         self.position_named(name.as_str())
     }
@@ -177,7 +180,7 @@ impl Catalog {
         self.servers.binary_search_by(by_name).ok()
     }
 
-    /// The server at a place.
+    /// Returns the server at a position.
     pub(crate) fn server_at(&self, at: usize) -> Option<&Arc<ServerEntry>> {
         self.servers.get(at)
     }
@@ -186,54 +189,54 @@ impl Catalog {
         &self.lazy_index
     }
 
-    /// Every server, sorted by name.
+    /// Returns all servers, sorted by name.
     pub fn servers(&self) -> impl Iterator<Item = &Arc<ServerEntry>> {
         self.servers.iter()
     }
 
-    /// The host program's tools, sorted by name.
+    /// Returns the static tools, sorted by name.
     pub fn static_tools(&self) -> impl Iterator<Item = &Arc<StaticTool>> {
         self.statics.values()
     }
 
-    /// One of the host program's tools.
+    /// Returns a static tool by name.
     pub fn static_tool(&self, name: &str) -> Option<&Arc<StaticTool>> {
         self.statics.get(name)
     }
 
-    /// Every tool that is offered, static tools and those of servers, sorted by exposed name.
+    /// Returns all offered tools, static ones and those of servers, sorted by exposed name.
     pub fn tools(&self) -> impl Iterator<Item = ToolView<'_>> {
         self.all_tools().filter(ToolView::enabled)
     }
 
-    /// Every tool that is known, also the disabled ones, sorted by exposed name.
+    /// Returns all known tools, including disabled ones, sorted by exposed name.
     pub fn all_tools(&self) -> impl Iterator<Item = ToolView<'_>> {
-        // No server's name with the separator starts another's, so whole servers can follow each other.
+        // No server name plus separator is a prefix of another one, so servers can be listed one after the other.
         let mut servers: Vec<&Arc<ServerEntry>> = self.servers.iter().collect();
         servers.sort_unstable_by(|one, other| exposed_order(one.name(), other.name()));
-        let mut of_servers = servers
+        let mut server_tools = servers
             .into_iter()
             .flat_map(|entry| entry.all_tools())
             .peekable();
-        let mut of_host = self.statics.values().map(ToolView::of_host).peekable();
+        let mut static_tools = self.statics.values().map(ToolView::of_static).peekable();
         std::iter::from_fn(move || {
-            let order = match (of_host.peek(), of_servers.peek()) {
+            let order = match (static_tools.peek(), server_tools.peek()) {
                 (Some(own), Some(other)) => own.exposed().cmp(other.exposed()),
                 (Some(_), None) => Ordering::Less,
                 (None, _) => Ordering::Greater,
             };
             match order {
-                Ordering::Less => of_host.next(),
-                Ordering::Greater => of_servers.next(),
+                Ordering::Less => static_tools.next(),
+                Ordering::Greater => server_tools.next(),
                 Ordering::Equal => {
-                    of_servers.next();
-                    of_host.next()
+                    server_tools.next();
+                    static_tools.next()
                 }
             }
         })
     }
 
-    /// The tools of servers that a static tool of the same exposed name hides, sorted by name.
+    /// Returns the tools of servers that are hidden by a static tool of the same exposed name, sorted by name.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let hidden = self.statics.keys().filter_map(|name| {
             let (server, _) = name.as_str().split_once(SEPARATOR)?;
@@ -249,7 +252,7 @@ impl Catalog {
         hidden.collect()
     }
 
-    /// The servers that are offered and whose tools are not known, or not with their present definition.
+    /// Returns the offered servers whose tools are unknown, or known only for another configuration.
     pub fn needs_discovery(&self) -> Vec<ServerName> {
         let wanting = self
             .servers
@@ -258,14 +261,14 @@ impl Catalog {
         wanting.map(|entry| entry.name().clone()).collect()
     }
 
-    /// Whether what is known of a server is older than it should be.
+    /// Returns whether a server's tools are older than their TTL, or must be discovered.
     pub fn is_stale(&self, server: &ServerName) -> bool {
         self.server(server)
             .is_some_and(|entry| entry.stale || entry.needs_discovery())
     }
 }
 
-/// A catalog of many servers at once, as a start makes it; of two entries for one server the later stays.
+/// Builds a catalog of many servers at once. Of two entries for one server the later one is kept.
 impl FromIterator<ServerEntry> for Catalog {
     fn from_iter<I: IntoIterator<Item = ServerEntry>>(entries: I) -> Self {
         let entries = entries
@@ -280,7 +283,7 @@ impl FromIterator<ServerEntry> for Catalog {
     }
 }
 
-/// The order of two servers' exposed names, which is not that of their own names: `a1__x` < `a__x`.
+/// Compares the exposed names of two servers, whose order differs from that of the server names: `a1__x` < `a__x`.
 fn exposed_order(one: &ServerName, other: &ServerName) -> Ordering {
     let prefix = |name: &ServerName| {
         name.as_str()

@@ -1,4 +1,4 @@
-//! A tool that the host program registers itself.
+//! Tools registered by the host program.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use pegboard_model::{
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The category of static tools that have none of their own.
+/// The category of static tools without an explicit one.
 pub const STATIC_CATEGORY: &str = "static";
 
-/// What the catalog knows of a static tool; its handler stays with the host program.
+/// A static tool as the catalog knows it. The host program keeps the handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaticTool {
     /// The name that models see.
@@ -21,20 +21,24 @@ pub struct StaticTool {
     pub definition: Arc<str>,
     /// The full description.
     pub description: String,
-    /// One line of at most 80 characters.
+    /// A summary in one line of at most 80 characters.
     pub summary: String,
     /// The category.
     pub category: String,
-    /// About how many tokens the definition costs.
+    /// Estimated tokens of the definition.
     pub tokens: u32,
-    /// What may be done with it; the catalog sets it by the rules for all tools.
+    /// The policy. The catalog sets it from the rules for all tools.
     pub policy: Policy,
-    /// Whether it is for the host program itself, and left out of what sessions are shown.
+    /// Whether the tool is internal to the host program and hidden from session lists.
     pub internal: bool,
 }
 
 impl StaticTool {
-    /// A static tool with the schema of its arguments.
+    /// Creates a static tool.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is not a valid exposed name or the schema is not a JSON object.
     pub fn new(
         name: &str,
         description: impl Into<String>,
@@ -68,21 +72,21 @@ impl StaticTool {
         })
     }
 
-    /// The schema of the arguments as text.
+    /// Returns the input schema as JSON text.
     pub(crate) fn input_schema(&self) -> &str {
         let parts = serde_json::from_str::<DefinitionParts<'_>>(&self.definition).ok();
         let schema = parts.and_then(|parts| parts.input_schema);
         schema.map_or("{}", RawValue::get)
     }
 
-    /// The same tool for the host program itself: it is left out of what people are shown of a session.
+    /// Marks the tool as internal to the host program and hides it from session lists.
     #[must_use]
     pub fn internal(mut self) -> Self {
         self.internal = true;
         self
     }
 
-    /// The same tool in another category.
+    /// Sets the category.
     #[must_use]
     pub fn in_category(mut self, category: impl Into<String>) -> Self {
         self.category = category.into();

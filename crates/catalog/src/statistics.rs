@@ -9,87 +9,87 @@ use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
 use crate::static_tool::StaticTool;
 
-/// What a catalog holds, in numbers.
+/// Counts of a catalog's contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// Servers, by how they stand.
+    /// Servers by state.
     pub servers: ServerCounts,
-    /// Tools that are offered, static ones among them.
+    /// Offered tools, including static ones.
     pub tools: usize,
-    /// Tools of the host program.
+    /// Static tools.
     pub static_tools: usize,
-    /// Tools that are known and not offered.
+    /// Known tools that are not offered.
     pub disabled: usize,
-    /// Offered tools that should no longer be used.
+    /// Offered tools that are deprecated.
     pub deprecated: usize,
-    /// About how many tokens the definitions of all offered tools cost.
+    /// Estimated tokens of the definitions of all offered tools.
     pub tokens: u64,
-    /// Tools that servers sent and that were not accepted.
+    /// Tools that servers sent and that were rejected.
     pub rejected: usize,
-    /// Tools that give way to a static tool of the same name.
+    /// Tools hidden by a static tool of the same name.
     pub conflicts: usize,
 }
 
-/// Tools that are offered, by where they come from.
+/// Offered tools by origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfferedCounts {
-    /// Tools of the host program.
+    /// Static tools.
     pub static_tools: usize,
-    /// Tools of servers. A tool that a static tool hides is not among them.
+    /// Tools of servers, without those hidden by a static tool.
     pub mcp_tools: usize,
 }
 
-/// Servers by how they stand.
+/// Servers by state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerCounts {
-    /// All that are configured.
+    /// All configured servers.
     pub total: usize,
-    /// Switched off.
+    /// Disabled servers.
     pub disabled: usize,
-    /// Waiting for somebody to agree.
+    /// Servers that wait for trust.
     pub pending: usize,
-    /// Never asked.
+    /// Servers that were never discovered.
     pub never: usize,
-    /// Being asked now.
+    /// Servers that are being discovered.
     pub discovering: usize,
-    /// The last discovery worked.
+    /// Servers whose last discovery succeeded.
     pub success: usize,
-    /// The last discovery failed.
+    /// Servers whose last discovery failed.
     pub failed: usize,
-    /// Their tools are older than they should be.
+    /// Servers whose tool list is older than its TTL.
     pub stale: usize,
 }
 
-/// How the in-memory catalog does as a cache.
+/// The in-memory catalog viewed as a cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheStatistics {
-    /// Tools held, of all servers.
+    /// Cached tools of all servers.
     pub tools: usize,
-    /// Servers whose list is older than it should be.
+    /// Servers whose list is older than its TTL.
     pub expired: usize,
-    /// Reads that found what they needed.
+    /// Lookups that found their data.
     pub hits: u64,
-    /// Reads that did not.
+    /// Lookups that did not.
     pub misses: u64,
-    /// Each server whose tools are known.
+    /// The servers whose tools are known.
     pub servers: Vec<CachedServer>,
 }
 
-/// How one server stands in the cache.
+/// One server in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CachedServer {
-    /// Which.
+    /// The server.
     pub server: ServerName,
-    /// Its tools.
+    /// Number of its tools.
     pub tools: usize,
-    /// Milliseconds since they were received.
+    /// Milliseconds since the tools were received.
     pub age_ms: u64,
-    /// Whether that is longer than it should be.
+    /// Whether the list is older than its TTL.
     pub expired: bool,
 }
 
 impl Catalog {
-    /// Counts what the catalog holds.
+    /// Counts the contents of the catalog.
     pub fn statistics(&self) -> Statistics {
         let mut counts = Statistics {
             static_tools: self.static_tools().count(),
@@ -122,7 +122,7 @@ impl Catalog {
         counts
     }
 
-    /// Counts the offered tools without looking at their definitions.
+    /// Counts the offered tools without reading their definitions.
     pub fn offered_counts(&self) -> OfferedCounts {
         let is_offered = |tool: &&Arc<StaticTool>| tool.policy != Policy::Disable;
         OfferedCounts {
@@ -131,7 +131,7 @@ impl Catalog {
         }
     }
 
-    /// How many tools of a server are offered, without those that a static tool hides.
+    /// Returns how many tools of a server are offered, without those hidden by a static tool.
     pub fn offered_by(&self, entry: &Arc<ServerEntry>) -> usize {
         let hides = |tool: &Arc<StaticTool>| {
             let hidden = entry.exposed_as(tool.name.as_str());
@@ -141,7 +141,7 @@ impl Catalog {
         entry.offered_count().saturating_sub(hidden)
     }
 
-    /// How the catalog does as a cache at a moment; whoever reads it counts the hits and misses.
+    /// Returns cache statistics at the time `now`. The caller counts hits and misses.
     pub fn cache_statistics(&self, now: Timestamp, hits: u64, misses: u64) -> CacheStatistics {
         let known = self.servers().filter_map(|entry| {
             let age = now.since(entry.record.discovered_at?);

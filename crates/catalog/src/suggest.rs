@@ -1,16 +1,16 @@
-//! Names that may have been meant.
+//! Suggests existing names for a mistyped one.
 
 use crate::snapshot::Catalog;
 
-/// Names that are offered.
-const NEAREST: usize = 5;
-/// Characters of a wrong name that are compared.
-const COMPARED: usize = 128;
-/// How alike two names must be, from 0 to 1.
-const ALIKE: f64 = 0.6;
+/// Names that are suggested.
+const MAX_SUGGESTIONS: usize = 5;
+/// Characters of a mistyped name that are compared.
+const COMPARED_CHARS: usize = 128;
+/// Minimum similarity of a suggested name, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.6;
 
 impl Catalog {
-    /// The exposed names of tools nearest to a name that is not one, the nearest first.
+    /// Returns the exposed tool names most similar to a name that does not exist, best first.
     pub fn suggest_tools(&self, wrong: &str) -> Vec<String> {
         let names = self.tools();
         suggestions(
@@ -19,7 +19,7 @@ impl Catalog {
         )
     }
 
-    /// The names of servers nearest to a name that is not one, the nearest first.
+    /// Returns the server names most similar to a name that does not exist, best first.
     pub fn suggest_servers(&self, wrong: &str) -> Vec<String> {
         let wrong = folded(wrong);
         nearest(self.servers().map(|entry| {
@@ -29,14 +29,14 @@ impl Catalog {
     }
 }
 
-/// The exposed names nearest to a name that is not one, the nearest first; each comes with its server's own
-/// name for it.
+/// Returns the exposed names most similar to `wrong`, best first. Each candidate is an exposed name and the name on
+/// its server.
 pub(crate) fn suggestions<'a, N: Into<String> + AsRef<str>>(
     wrong: &str,
     names: impl Iterator<Item = (N, &'a str)>,
 ) -> Vec<String> {
     let wrong = folded(wrong);
-    let bare = bare(&wrong).to_owned();
+    let bare = without_server(&wrong).to_owned();
     nearest(names.map(|(exposed, own)| {
         let whole = similarity(&wrong, &folded(exposed.as_ref()));
         (whole.max(similarity(&bare, &folded(own))), exposed)
@@ -44,39 +44,39 @@ pub(crate) fn suggestions<'a, N: Into<String> + AsRef<str>>(
 }
 
 fn nearest<N: Into<String> + AsRef<str>>(names: impl Iterator<Item = (f64, N)>) -> Vec<String> {
-    let mut alike: Vec<(f64, N)> = names
-        .filter(|(similarity, _)| *similarity >= ALIKE)
+    let mut similar: Vec<(f64, N)> = names
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .collect();
-    alike.sort_by(|one, other| {
+    similar.sort_by(|one, other| {
         let by_name = || one.1.as_ref().cmp(other.1.as_ref());
         other.0.total_cmp(&one.0).then_with(by_name)
     });
-    alike
+    similar
         .into_iter()
-        .take(NEAREST)
+        .take(MAX_SUGGESTIONS)
         .map(|(_, name)| name.into())
         .collect()
 }
 
 fn similarity(wrong: &str, name: &str) -> f64 {
-    // Somebody who writes half of a name means it, though the edits are many.
+    // Half of a name is a good match, although the edit distance is large.
     let part = wrong.len() >= 3 && name.contains(wrong);
-    if !part && at_most(wrong, name) < ALIKE {
+    if !part && max_similarity(wrong, name) < MIN_SIMILARITY {
         return 0.0;
     }
     let edits = strsim::normalized_damerau_levenshtein(wrong, name);
     if part { edits.max(0.75) } else { edits }
 }
 
-/// A bound on how alike two names can be, from the letters that only one of them has. It costs a fraction of
-/// counting the edits, and rules out nearly every name.
-fn at_most(one: &str, other: &str) -> f64 {
+/// Returns an upper bound of the similarity of two names, from the letters that only one of them has. It costs a
+/// fraction of the edit distance and rules out nearly every name.
+fn max_similarity(one: &str, other: &str) -> f64 {
     let mut surplus = [0_i32; 256];
     let (mut of_one, mut of_other) = (0_usize, 0_usize);
     for (text, length, step) in [(one, &mut of_one, 1), (other, &mut of_other, -1)] {
         for letter in text.chars() {
             *length += 1;
-            // Letters that share a place only make the bound weaker.
+            // Letters that share a counter only weaken the bound.
             if let Some(count) = surplus.get_mut(letter as usize % 256) {
                 *count += step;
             }
@@ -89,14 +89,14 @@ fn at_most(one: &str, other: &str) -> f64 {
 }
 
 fn folded(name: &str) -> String {
-    let name = name.trim().chars().take(COMPARED);
+    let name = name.trim().chars().take(COMPARED_CHARS);
     name.flat_map(char::to_lowercase)
         .map(|c| if matches!(c, '-' | '.' | ' ') { '_' } else { c })
         .collect()
 }
 
-/// What follows the first separator, where there is one.
-fn bare(name: &str) -> &str {
+/// Returns the part after the first separator, or the whole name.
+fn without_server(name: &str) -> &str {
     let rest = name
         .split_once("__")
         .or_else(|| name.split_once('/'))
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_never_rules_out_what_is_alike() {
+    fn the_upper_bound_never_rules_out_a_similar_name() {
         let names = [
             "",
             "a",
@@ -123,7 +123,7 @@ mod tests {
         for one in names {
             for other in names {
                 let exact = strsim::normalized_damerau_levenshtein(one, other);
-                assert!(at_most(one, other) >= exact - 1e-9, "{one} {other}");
+                assert!(max_similarity(one, other) >= exact - 1e-9, "{one} {other}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Categories derived from names: nothing is parsed.
+//! Derives categories from tool names. Nothing is parsed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use crate::words::{stem, topic_at, word_line};
 
-/// A server with at most so many tools is one category.
+/// A server with at most this many tools is one category.
 const SMALL_SERVER: usize = 12;
-/// Tools that a topic needs to be a category of its own.
+/// Tools that make a topic a category of its own.
 const TOPIC_SIZE: usize = 2;
-/// A topic with more tools than this is divided once more.
+/// A topic with more tools than this is divided again.
 const LARGE_TOPIC: usize = 24;
 
-/// The category of each tool of a server, in the order of the names. Small servers are one category;
-/// large ones are divided by what their tools work on: `github/issues`.
+/// Returns the category of each tool of a server, in the order of the names. A small server is one category;
+/// a large one is divided by what its tools operate on: `github/issues`.
 pub(crate) fn categories<'a>(
     server: &str,
     names: impl ExactSizeIterator<Item = &'a str>,
@@ -24,7 +24,7 @@ pub(crate) fn categories<'a>(
         return names.map(|_| whole.clone()).collect();
     }
     let lines: Vec<String> = names.map(word_line).collect();
-    // A name without a letter or digit has no words at all.
+    // A name without letters and digits has no words.
     let names: Vec<Vec<&str>> = lines
         .iter()
         .map(|line| line.split_ascii_whitespace().collect())
@@ -52,7 +52,7 @@ pub(crate) fn categories<'a>(
         let group = topics.groups.get(topic)?;
         let make = || match part.and_then(|at| parts.groups.get(at)) {
             Some(inner) => format!("{server}/{}_{}", group.form, inner.form),
-            None => format!("{server}/{}", group.shown()),
+            None => format!("{server}/{}", group.name()),
         };
         Some(
             made.entry((topic, part))
@@ -66,7 +66,7 @@ pub(crate) fn categories<'a>(
         .collect()
 }
 
-/// Where a tool belongs: its group, and where in its name the word of the group stands.
+/// A tool's group, and the position of the group's word in the tool's name.
 #[derive(Clone, Copy)]
 struct TopicPosition {
     group: usize,
@@ -75,22 +75,21 @@ struct TopicPosition {
 
 /// Tools grouped by one of the words in their names.
 struct Topics<'a> {
-    /// One for each tool whose name has such a word.
+    /// One for each tool; `None` if its name has no such word.
     places: Vec<Option<TopicPosition>>,
     groups: Vec<Group<'a>>,
 }
 
 struct Group<'a> {
     tools: usize,
-    /// The longest form in which the names have it, which is the plural where there is one.
+    /// The longest form of the word among the names, which is the plural if there is one.
     form: &'a str,
-    /// The word that follows it in every name, as in `pull_requests`, in its longest form.
+    /// The word that follows in every name, as in `pull_requests`, in its longest form.
     follower: Option<&'a str>,
 }
 
 impl<'a> Topics<'a> {
-    /// Groups names by the first word from a place on that tells what they work on, those of different
-    /// families apart.
+    /// Groups names by the first topic word at or after a position. Names of different families are kept apart.
     fn of<'w>(names: impl Iterator<Item = (&'w [&'a str], usize, usize)>) -> Self
     where
         'a: 'w,
@@ -132,7 +131,7 @@ impl<'a> Group<'a> {
         };
     }
 
-    fn shown(&self) -> String {
+    fn name(&self) -> String {
         match self.follower {
             Some(follower) => format!("{}_{follower}", self.form),
             None => self.form.to_owned(),
@@ -144,7 +143,7 @@ fn longer<'a>(one: &'a str, other: &'a str) -> &'a str {
     if other.len() > one.len() { other } else { one }
 }
 
-/// How many words every name starts with, as in `slack_post_message` and `slack_list_users`.
+/// Returns how many leading words all names share, as in `slack_post_message` and `slack_list_users`.
 fn shared_prefix(names: &[Vec<&str>]) -> usize {
     let Some((first, others)) = names.split_first() else {
         return 0;
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_all_names_share_are_no_topic() {
+    fn words_that_all_names_share_are_not_topics() {
         let names: Vec<String> = [
             "post_message",
             "delete_message",
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn large_topics_are_divided_once_more() {
+    fn large_topics_are_divided_again() {
         let mut names: Vec<String> = (0..20).map(|n| format!("jira_get_issue_{n}")).collect();
         names.extend((0..8).map(|n| format!("jira_list_sprints_{n}")));
         names.extend(["wiki_read_page", "wiki_list_pages", "jira_whoami"].map(str::to_owned));

@@ -1,36 +1,36 @@
-//! Whether a uri may have been made from a uri template.
+//! Checks whether a URI matches a URI template.
 
-/// Expressions of one template that are followed; real templates have a handful.
-const EXPRESSIONS: usize = 64;
+/// Expressions of one template that are processed; real templates have a handful.
+const MAX_EXPRESSIONS: usize = 64;
 
-/// Bytes of a uri that is compared; no template that is kept is longer.
-const URI_BYTES: usize = 8 * 1024;
+/// Bytes of a URI that is matched. Longer templates are not accepted anyway.
+const MAX_URI_BYTES: usize = 8 * 1024;
 
-/// What a template is made of, in order.
+/// A part of a template.
 #[derive(Debug, PartialEq, Eq)]
 enum Part<'a> {
     Text(&'a str),
-    /// A value that may hold a slash or not.
+    /// An expression; `may_hold_slashes` says whether its value can contain `/`.
     Value {
         may_hold_slashes: bool,
     },
 }
 
-/// Whether a uri fits a template of RFC 6570: simple expressions (`{id}`) stand for text without slashes,
-/// reserved and fragment ones (`{+path}`, `{#part}`) and forms of the higher levels for any text. An
-/// expression may stand for nothing. A template that cannot be read fits nothing. A uri with `.` or `..`
-/// segments fits no template: it means another uri, which may be outside of what the template describes.
+/// Returns whether a URI matches an RFC 6570 template. Simple expressions (`{id}`) match text without slashes;
+/// reserved and fragment expressions (`{+path}`, `{#part}`) and those of higher levels match any text. An expression
+/// may be empty. A malformed template matches nothing. A URI with `.` or `..` segments matches no template,
+/// because it denotes another URI, which may be outside of what the template describes.
 pub(crate) fn matches(template: &str, uri: &str) -> bool {
-    uri.len() <= URI_BYTES
+    uri.len() <= MAX_URI_BYTES
         && parts(template).is_some_and(|parts| fits(&parts, uri))
         && !has_dot_segments(uri)
 }
 
-/// Whether a uri has a segment `.` or `..`, also with its dots and slashes percent-encoded or with backslashes:
-/// a server may decode the uri before it uses it as a path.
+/// Returns whether a URI has a `.` or `..` segment, including percent-encoded dots and slashes and backslashes: a
+/// server may decode the URI before it uses it as a path.
 fn has_dot_segments(uri: &str) -> bool {
     let mut decoded = uri.to_ascii_lowercase();
-    // Encoded twice, a percent sign comes first; each round makes the text shorter.
+    // Doubly encoded characters begin with an encoded percent sign. Each replacement shortens the text.
     while let Some(at) = decoded.find("%25") {
         decoded.replace_range(at..at + 3, "%");
     }
@@ -41,7 +41,7 @@ fn has_dot_segments(uri: &str) -> bool {
         .any(|segment| matches!(segment, "." | ".."))
 }
 
-/// Whether a template says which scheme its uris have, as `file:///{+path}` does and `{+any}` does not.
+/// Returns whether a template fixes the scheme of its URIs, as `file:///{+path}` does and `{+any}` does not.
 pub(crate) fn names_scheme(template: &str) -> bool {
     let fixed = template.split('{').next().unwrap_or_default();
     let scheme = fixed.split_once(':').map(|(scheme, _)| scheme);
@@ -62,7 +62,7 @@ fn parts(template: &str) -> Option<Vec<Part<'_>>> {
             parts.push(Part::Text(text));
         }
         let simple = expression.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        if expression.is_empty() || parts.len() > 2 * EXPRESSIONS {
+        if expression.is_empty() || parts.len() > 2 * MAX_EXPRESSIONS {
             return None;
         }
         parts.push(Part::Value {
@@ -76,8 +76,8 @@ fn parts(template: &str) -> Option<Vec<Part<'_>>> {
     Some(parts)
 }
 
-/// Follows all ends that are possible so far, so that the effort is at most the number of parts times the
-/// length of the uri, whatever the template is.
+/// Tracks all end positions that are possible so far, so that the effort is at most the number of parts times the
+/// length of the URI.
 fn fits(parts: &[Part<'_>], uri: &str) -> bool {
     let uri = uri.as_bytes();
     let mut reached = vec![false; uri.len() + 1];

@@ -1,4 +1,4 @@
-//! One tool as readers see it, whoever brings it.
+//! A read-only view of one tool, whether it comes from a server or from the host program.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use pegboard_model::{
 };
 
 use crate::entry::{ListedTool, ServerEntry};
+use crate::resolved::ResolvedTool;
 use crate::static_tool::StaticTool;
 
-/// The message of a tool that its server calls deprecated.
-const DEPRECATED_BY_SERVER: &str = "its server says that it should no longer be used";
+/// Deprecation message for a tool that its server marks as deprecated.
+const DEPRECATED_BY_SERVER: &str = "marked as deprecated by its server";
 
 /// A tool in a catalog, borrowed from it.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,8 @@ enum Source<'a> {
         entry: &'a Arc<ServerEntry>,
         tool: &'a Tool,
         listed: &'a ListedTool,
+        /// Its position in the entry's listing.
+        position: usize,
     },
     Static(&'a Arc<StaticTool>),
 }
@@ -33,19 +36,21 @@ impl<'a> ToolView<'a> {
         entry: &'a Arc<ServerEntry>,
         tool: &'a Tool,
         listed: &'a ListedTool,
+        position: usize,
     ) -> Self {
         Self(Source::Server {
             entry,
             tool,
             listed,
+            position,
         })
     }
 
-    pub(crate) fn of_host(tool: &'a Arc<StaticTool>) -> Self {
+    pub(crate) fn of_static(tool: &'a Arc<StaticTool>) -> Self {
         Self(Source::Static(tool))
     }
 
-    /// The name that models see.
+    /// Returns the name that models see.
     pub fn exposed(&self) -> &'a ExposedName {
         match self.0 {
             Source::Server { tool, .. } => &tool.exposed,
@@ -53,12 +58,12 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The server that has it; `None` for a tool of the host program.
+    /// Returns the server that provides the tool, or `None` for a static tool.
     pub fn server(&self) -> Option<&'a ServerName> {
         self.entry().map(|entry| entry.name())
     }
 
-    /// The name by which its server knows it.
+    /// Returns the tool's name on its server.
     pub fn name(&self) -> &'a str {
         match self.0 {
             Source::Server { tool, .. } => &tool.name,
@@ -66,7 +71,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// One line of at most 80 characters.
+    /// Returns a summary in one line of at most 80 characters.
     pub fn summary(&self) -> &'a str {
         match self.0 {
             Source::Server { tool, listed, .. } => {
@@ -76,7 +81,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The category.
+    /// Returns the category, for example `github/issues`.
     pub fn category(&self) -> &'a str {
         match self.0 {
             Source::Server { listed, .. } => &listed.category,
@@ -84,7 +89,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Whether it is offered: its server is, and no policy disables it.
+    /// Returns whether the tool is offered: its server is offered and no policy disables the tool.
     pub fn enabled(&self) -> bool {
         match self.0 {
             Source::Server { entry, listed, .. } => {
@@ -94,19 +99,19 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Why it should no longer be used, when that is so.
+    /// Returns the deprecation message, if the tool is deprecated.
     pub fn deprecated(&self) -> Option<&'a str> {
         match self.0 {
             Source::Server { tool, .. } => self
                 .user_override()
-                .and_then(|words| words.deprecated.as_deref())
+                .and_then(|own| own.deprecated.as_deref())
                 .or_else(|| tool.deprecated.then_some(DEPRECATED_BY_SERVER)),
             Source::Static(_) => None,
         }
     }
 
-    /// What a reader should know before choosing it: that its name looks like another one's of the same server.
-    /// Free of hidden characters.
+    /// Returns a warning to show with the tool: its name looks like another name of the same server. The text
+    /// contains no hidden characters.
     pub fn note(&self) -> Option<&'a str> {
         match self.0 {
             Source::Server { entry, listed, .. } => entry.remark(listed.at),
@@ -114,7 +119,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// What may be done with it.
+    /// Returns the policy that applies to calls of the tool.
     pub fn policy(&self) -> Policy {
         match self.0 {
             Source::Server { listed, .. } => listed.effective.policy,
@@ -122,7 +127,8 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
+    /// Returns whether approval is requested where a person can answer, although the policy allows the call. This
+    /// is the default for destructive tools.
     pub fn asks_if_possible(&self) -> bool {
         match self.0 {
             Source::Server { listed, .. } => listed.effective.asks_if_possible,
@@ -130,7 +136,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Whether the server's own hints had a say in what may be done with it.
+    /// Returns whether the server's annotations influenced the policy.
     pub fn hint_effect(&self) -> HintEffect {
         match self.0 {
             Source::Server { listed, .. } => listed.effective.hints,
@@ -138,12 +144,12 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The server's hints.
+    /// Returns the annotations that the server declared.
     pub fn annotations(&self) -> Annotations {
         self.tool().map(|tool| tool.annotations).unwrap_or_default()
     }
 
-    /// About how many tokens its definition costs.
+    /// Returns the estimated number of tokens of the definition.
     pub fn tokens(&self) -> u32 {
         match self.0 {
             Source::Server { tool, .. } => tool.tokens,
@@ -151,7 +157,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The definition, byte for byte.
+    /// Returns the definition, byte for byte as the server sent it.
     pub fn definition(&self) -> &'a str {
         match self.0 {
             Source::Server { tool, .. } => &tool.definition,
@@ -159,7 +165,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The schema of its arguments as text; a tool without one takes any object.
+    /// Returns the input schema as JSON text. A tool without a schema accepts any object.
     pub fn input_schema(&self) -> &'a str {
         match self.0 {
             Source::Server { tool, .. } => tool.input_schema(),
@@ -167,7 +173,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The full description: the user's, else the server's, else a line that names the tool.
+    /// Returns the full description: the user's override, the server's text, or a line that names the tool.
     pub fn description(&self) -> Cow<'a, str> {
         let (entry, tool) = match self.0 {
             Source::Server { entry, tool, .. } => (entry, tool),
@@ -175,7 +181,7 @@ impl<'a> ToolView<'a> {
         };
         if let Some(own) = self
             .user_override()
-            .and_then(|words| words.description.as_deref())
+            .and_then(|own| own.description.as_deref())
         {
             return Cow::Borrowed(own);
         }
@@ -186,18 +192,28 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Whether its server's list is older than it should be.
+    /// Returns whether the server's tool list is older than its TTL.
     pub fn stale(&self) -> bool {
         self.entry().is_some_and(|entry| entry.stale)
     }
 
-    /// How the discovery of its server stands; a tool of the host program is always there.
+    /// Returns the discovery status of the server; always `Success` for a static tool.
     pub fn status(&self) -> DiscoveryStatus {
         self.entry()
             .map_or(DiscoveryStatus::Success, |entry| entry.status())
     }
 
-    /// The server's entry.
+    /// Returns the tool as a value that outlives this view.
+    pub fn resolved(&self) -> ResolvedTool {
+        match self.0 {
+            Source::Server {
+                entry, position, ..
+            } => ResolvedTool::of_server(self.exposed().clone(), entry.clone(), position),
+            Source::Static(tool) => ResolvedTool::of_host(tool.name.clone()),
+        }
+    }
+
+    /// Returns the entry of the tool's server.
     pub fn entry(&self) -> Option<&'a Arc<ServerEntry>> {
         match self.0 {
             Source::Server { entry, .. } => Some(entry),
@@ -205,7 +221,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The tool as its server gave it.
+    /// Returns the tool as its server sent it.
     pub fn tool(&self) -> Option<&'a Tool> {
         match self.0 {
             Source::Server { tool, .. } => Some(tool),
@@ -213,7 +229,7 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// The tool as the host program registered it.
+    /// Returns the tool as the host program registered it.
     pub fn static_tool(&self) -> Option<&'a Arc<StaticTool>> {
         match self.0 {
             Source::Server { .. } => None,
@@ -221,12 +237,12 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Whether it is for the host program itself, and left out of what people are shown of a session.
+    /// Returns whether the tool is internal to the host program and hidden from session lists.
     pub fn is_internal(&self) -> bool {
         self.static_tool().is_some_and(|tool| tool.internal)
     }
 
-    /// What the user says of it in the configuration.
+    /// Returns the user's overrides for the tool from the configuration.
     pub fn user_override(&self) -> Option<&'a ToolOverride> {
         match self.0 {
             Source::Server { entry, tool, .. } => entry.user_override(&tool.name),

@@ -1,8 +1,8 @@
-//! The words inside a tool's name.
+//! Splits tool names into words.
 
 use std::borrow::Cow;
 
-/// Words that say what is done; what follows them says what it is done to.
+/// Verbs. The words after a verb say what it applies to.
 const VERBS: &[&str] = &[
     "add",
     "analyze",
@@ -118,11 +118,11 @@ const FILLERS: &[&str] = &[
     "of", "on", "or", "single", "the", "to", "with",
 ];
 
-/// Words of one name that are looked at.
-const LOOKED_AT: usize = 16;
+/// Words of one name that are considered.
+const MAX_WORDS: usize = 16;
 
-/// The words of a name in lower case, with a space between them: split at everything but letters and
-/// digits, and before a capital that follows a small letter.
+/// Returns the words of a name in lower case, separated by spaces. A name is split at everything except letters
+/// and digits, and before a capital that follows a lower-case letter.
 pub(crate) fn word_line(name: &str) -> String {
     let mut line = String::with_capacity(name.len() + 4);
     let (mut after_small, mut gap, mut count) = (false, false, 1);
@@ -134,7 +134,7 @@ pub(crate) fn word_line(name: &str) -> String {
             continue;
         }
         if gap && !line.is_empty() {
-            if count == LOOKED_AT {
+            if count == MAX_WORDS {
                 break;
             }
             count += 1;
@@ -150,7 +150,7 @@ pub(crate) fn word_line(name: &str) -> String {
     line
 }
 
-/// The same words one by one.
+/// Returns the same words as a list.
 pub(crate) fn words(name: &str) -> Vec<String> {
     word_line(name)
         .split_whitespace()
@@ -162,12 +162,12 @@ pub(crate) fn is_verb(word: &str) -> bool {
     VERBS.binary_search(&word).is_ok()
 }
 
-/// Whether a word tells what a tool is about.
+/// Returns whether a word says what a tool is about.
 pub(crate) fn is_topical(word: &str) -> bool {
     !is_verb(word) && !FILLERS.contains(&word)
 }
 
-/// Where the word stands that tells what a tool works on: behind its verb, as in `create_or_update_file`.
+/// Returns the position of the topic word, which follows the verb, as in `create_or_update_file`.
 pub(crate) fn topic_at(words: &[&str], from: usize) -> Option<usize> {
     let mut at = from;
     if words.get(at).copied().is_some_and(is_verb) {
@@ -183,7 +183,7 @@ pub(crate) fn topic_at(words: &[&str], from: usize) -> Option<usize> {
     words.get(at).map(|_| at)
 }
 
-/// One form for a word and its plural. It need not be a real word, only the same for both.
+/// Returns the same form for a word and its plural. It need not be a real word.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     if word.len() <= 3 || word.ends_with("ss") || word.ends_with("us") || word.ends_with("is") {
         return Cow::Borrowed(word);
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fall_into_words() {
+    fn names_are_split_into_words() {
         assert_eq!(words("create_pull-request"), ["create", "pull", "request"]);
         assert_eq!(words("getIssueComments"), ["get", "issue", "comments"]);
         assert_eq!(words("__node_version"), ["node", "version"]);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn plurals_meet_their_singulars() {
+    fn plural_and_singular_have_the_same_stem() {
         for (one, many) in [
             ("issue", "issues"),
             ("repository", "repositories"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_topic_stands_behind_the_verb() {
+    fn the_topic_follows_the_verb() {
         let topic = |name: &str| {
             let line = word_line(name);
             let words: Vec<&str> = line.split(' ').collect();

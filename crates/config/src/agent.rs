@@ -1,142 +1,133 @@
-//! The `[agent]` table: which model `pegboard ask` asks, and where.
+//! The `[agent]` table: the model that `pegboard ask` uses.
 
-use pegboard_model::{Layer, Reason, Template, UntrustedText};
+use std::time::Duration;
+
+use pegboard_model::{Layer, Template};
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
+use crate::keys::{ValueType, impl_words};
+use crate::kinds::{
+    Kind, TEMPLATE, TEXT, format_duration, key_table, optional_count, optional_one_of,
+};
 use crate::load::LoadedConfig;
-use crate::problem::Severity;
-use crate::reader::{TableReader, duplicates};
-use crate::template::Values;
+use crate::sensitive::Visibility;
+use crate::template::ReferenceSource;
 
-/// The keys of `[agent]`.
-pub(crate) const AGENT_KEYS: &[&str] = &[
-    "api_key",
-    "base_url",
-    "loading",
-    "max_calls",
-    "max_time",
-    "max_tokens",
-    "max_turns",
-    "model",
-    "provider",
-    "system",
-];
-
-/// Highest limit of turns and calls that means anything.
-const MAX_STEPS: usize = 100_000;
-/// Highest limit of tokens that means anything.
-const MAX_TOKENS: usize = 1_000_000_000;
-
-/// Who runs the model.
+/// The API that the model is reached through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentProvider {
-    /// Anthropic Messages.
+    /// The Anthropic Messages API.
     Anthropic,
-    /// OpenAI Responses.
+    /// The OpenAI Responses API.
     OpenAi,
 }
 
-/// How the model comes to know the tools.
+impl AgentProvider {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+        }
+    }
+}
+
+/// How the model gets access to the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentLoading {
     /// Through the meta tools.
     Meta,
-    /// By the provider's own search.
+    /// Through the provider's own tool search.
     Deferred,
-    /// All definitions at once.
+    /// All definitions are sent with the first request.
     All,
 }
 
-/// What `[agent]` says; everything may be left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AgentSettings {
-    /// Who runs the model.
-    pub provider: Option<AgentProvider>,
-    /// Its name.
-    pub model: Option<String>,
-    /// Another address of the same API.
-    pub base_url: Option<Template>,
-    /// The key.
-    pub api_key: Option<Template>,
-    /// What the model is to keep in mind.
-    pub system: Option<String>,
-    /// How it comes to know the tools.
-    pub loading: Option<AgentLoading>,
-    /// How often it may be asked.
-    pub max_turns: Option<usize>,
-    /// How many calls it may make.
-    pub max_calls: Option<usize>,
-    /// How many tokens it may read and write.
-    pub max_tokens: Option<usize>,
-    /// How long it may take.
-    pub max_time: Option<std::time::Duration>,
+impl AgentLoading {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Meta => "meta",
+            Self::Deferred => "deferred",
+            Self::All => "all",
+        }
+    }
 }
 
-/// Reads `[agent]` of the user's own files. A project's file could lead the user's key to another host, so it has no
-/// say here.
-pub(crate) fn read_agent(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
+impl_words! {
+    AgentProvider: Anthropic, OpenAi;
+    AgentLoading: Meta, Deferred, All;
+}
+
+/// A URL, displayed without user, password and query.
+const URL: Kind<Option<Template>> = Kind {
+    visibility: Visibility::Address,
+    ..TEMPLATE
+};
+const OPTIONAL_DURATION: Kind<Option<Duration>> = Kind {
+    value_type: ValueType::Duration,
+    visibility: Visibility::Open,
+    read: |entry, reader| reader.duration(entry, false).map(Some),
+    show: |duration| duration.map_or(String::new(), format_duration),
+};
+
+key_table! {
+    /// The `[agent]` table. Every key is optional.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct AgentSettings, AGENT_KEYS;
+
+    /// The API of the model.
+    provider: Option<AgentProvider> = None, optional_one_of();
+    /// The name of the model.
+    model: Option<String> = None, TEXT;
+    /// Base URL of a server that offers the same API.
+    base_url: Option<Template> = None, URL;
+    /// The API key, best as `${secret:NAME}`.
+    api_key: Option<Template> = None, TEMPLATE;
+    /// The system prompt.
+    system: Option<String> = None, TEXT;
+    /// How the model gets access to the tools: through the `meta` tools, by the provider's own search (`deferred`), or
+    /// `all` at once.
+    loading: Option<AgentLoading> = None, optional_one_of();
+    /// Maximum number of requests to the model.
+    max_turns: Option<usize> = None, optional_count::<100_000>();
+    /// Maximum number of tool calls.
+    max_calls: Option<usize> = None, optional_count::<100_000>();
+    /// Maximum number of input and output tokens together.
+    max_tokens: Option<usize> = None, optional_count::<1_000_000_000>();
+    /// Maximum duration of one run.
+    max_time: Option<Duration> = None, OPTIONAL_DURATION;
+}
+
+/// Reads `[agent]` of the user's own files. The table is ignored in project files, because it could send the user's
+/// API key to another host.
+pub(crate) fn read_agent(
+    files: &[ConfigFile],
+    values: &ReferenceSource<'_>,
+    loaded: &mut LoadedConfig,
+) {
     for file in files {
         let Some(root) = file.table("agent") else {
             continue;
         };
         let mut reader = file.reader(None, values);
         if file.layer == Layer::Project {
-            reader.report(
-                Severity::Warning,
-                Reason::ConfigInvalid,
+            reader.warn(
                 root.key_start,
-                "a project file cannot say which model is asked; `agent` is ignored here",
-                "write it into your own config file, if you mean it",
+                "a project file cannot choose the model; `agent` is ignored here",
+                "set it in your own config file",
             );
             loaded.problems.append(&mut reader.problems);
             continue;
         }
-        let entries = reader.table(root, r#"{"provider": "anthropic"}"#);
-        let entries = entries.unwrap_or_default();
-        let twice: Vec<&str> = duplicates(entries)
-            .iter()
-            .map(|(_, entry)| entry.key.as_str())
-            .collect();
-        for entry in entries {
-            if !twice.contains(&entry.key.as_str())
-                && loaded.agent.apply(entry, &mut reader).is_some()
-            {
-                let key = format!("agent.{}", UntrustedText::new(&entry.key).shortened(60));
-                let (source, layer) = (&file.source, file.layer);
-                explain_entry(&mut loaded.values, "agent", key, entry, source, layer);
-            }
+        let entries = reader.unique_entries(root, r#"{"provider": "anthropic"}"#);
+        let applied = reader.each_key(entries, AGENT_KEYS, "`agent`", |reader, entry, field| {
+            (field.apply)(&mut loaded.agent, entry, reader)
+        });
+        for entry in applied {
+            let key = format!("agent.{}", entry.key);
+            let (source, layer) = (&file.source, file.layer);
+            explain_entry(&mut loaded.values, "agent", key, entry, source, layer);
         }
         loaded.problems.append(&mut reader.problems);
-    }
-}
-
-impl AgentSettings {
-    fn apply(&mut self, entry: &crate::node::Entry, reader: &mut TableReader<'_>) -> Option<()> {
-        match entry.key.as_str() {
-            "provider" => {
-                use AgentProvider::{Anthropic, OpenAi};
-                let words = [("anthropic", Anthropic), ("openai", OpenAi)];
-                self.provider = Some(reader.word(entry, &words)?);
-            }
-            "loading" => {
-                use AgentLoading::{All, Deferred, Meta};
-                let words = [("meta", Meta), ("deferred", Deferred), ("all", All)];
-                self.loading = Some(reader.word(entry, &words)?);
-            }
-            "model" => self.model = Some(reader.text(entry)?),
-            "system" => self.system = Some(reader.text(entry)?),
-            "base_url" => self.base_url = Some(reader.template("base_url", &entry.node)?),
-            "api_key" => self.api_key = Some(reader.template("api_key", &entry.node)?),
-            "max_turns" => self.max_turns = Some(reader.count(entry, MAX_STEPS)?),
-            "max_calls" => self.max_calls = Some(reader.count(entry, MAX_STEPS)?),
-            "max_tokens" => self.max_tokens = Some(reader.count(entry, MAX_TOKENS)?),
-            "max_time" => self.max_time = Some(reader.duration(entry, false)?),
-            _ => {
-                reader.unknown_key(entry, "`agent`", AGENT_KEYS);
-                return None;
-            }
-        }
-        Some(())
     }
 }

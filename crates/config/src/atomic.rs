@@ -1,11 +1,14 @@
-//! The one way to write a file: a new one beside it, synced, then renamed over it.
+//! Atomic file writes: a temporary file in the same folder is synced, then renamed over the target.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a file so that a reader, or a crash at any moment, meets the old or the new content and never
-/// a part. `mode` is the permission on Unix.
+/// Replaces a file atomically: readers, and a crash at any moment, see either the old or the new content. `mode` sets
+/// the permissions on Unix.
+///
+/// # Errors
+/// Fails if the temporary file cannot be created, written, synced or renamed.
 pub fn write_file_atomically(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = path
         .parent()
@@ -42,7 +45,7 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The mode a file has now, or that of a new one: readable by its owner alone.
+/// Returns the permissions of an existing file, or `0o600` for a new one.
 pub(crate) fn mode_of(path: &Path) -> u32 {
     const OWNER_ONLY: u32 = 0o600;
     #[cfg(unix)]
@@ -56,7 +59,7 @@ pub(crate) fn mode_of(path: &Path) -> u32 {
     OWNER_ONLY
 }
 
-/// Creates a folder that only its owner can enter, with its parents.
+/// Creates a folder and its parents, accessible only by the owner.
 pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -68,11 +71,11 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Holds a file for one writer among all processes, by a lock file beside it that stays.
+/// An exclusive lock among all processes that write a file. It locks a separate lock file, which is never deleted.
 pub(crate) struct WriteLock(#[allow(dead_code)] File);
 
 impl WriteLock {
-    /// Waits until no other writer holds the file.
+    /// Blocks until the lock is free.
     pub(crate) fn take(path: &Path) -> io::Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let mut options = File::options();
@@ -81,7 +84,7 @@ impl WriteLock {
         {
             use rustix::fs::OFlags;
             use std::os::unix::fs::OpenOptionsExt;
-            // A pipe in its place must not block the command.
+            // Without `NONBLOCK` a named pipe at this path would block the command.
             let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
             options.mode(0o600).custom_flags(flags);
         }

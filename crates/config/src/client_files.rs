@@ -1,7 +1,7 @@
-//! Files that other programs own, and Pegboard's own entry in them.
+//! Config files of other MCP clients, and Pegboard's own entry in them.
 //!
-//! Clients keep their servers in files of their own, and Pegboard is one of those servers once it is connected to a
-//! client. Reading such a file must not make Pegboard a server of itself.
+//! Once Pegboard is connected to a client, the client's file lists Pegboard as a server. Reading such a file must not
+//! make Pegboard a server of itself.
 
 use crate::environment::CONFIG_FILE_NAMES;
 use crate::node::{Entry, Node, Value};
@@ -9,7 +9,7 @@ use crate::package_runners::program_name;
 use crate::settings::DEFAULT_PORT;
 use crate::text::{Format, SourceText};
 
-/// Names of files in which clients keep their servers.
+/// Names of files in which clients store their servers.
 const CLIENT_FILE_NAMES: &[&str] = &[
     ".claude.json",
     ".mcp.json",
@@ -20,16 +20,17 @@ const CLIENT_FILE_NAMES: &[&str] = &[
     "mcp_settings.json",
 ];
 
-/// Keys at the top of a file that only Pegboard's own format has.
+/// Root keys that only Pegboard's own format has.
 const OWN_ROOTS: &[&str] = &["agent", "policies", "profiles", "settings", "trace"];
 
-/// Keys at the top of a file that other programs' files have: `inputs` is VS Code's.
+/// Root keys of other programs' files. `inputs` is VS Code's.
 const CLIENT_ROOTS: &[&str] = &["inputs", "mcpServers"];
 
-/// Programs that fetch a package and run it.
+/// Programs that download a package and run it.
 const PACKAGE_RUNNERS: &[&str] = &["bunx", "npx", "pnpx", "uvx"];
 
-/// Whether another program owns a file. Its other keys are not ours to judge, and its server names follow other rules.
+/// Whether a file belongs to another program. Its unknown root keys are not reported, and its server names may be
+/// corrected.
 pub(crate) fn is_client_file(source: &SourceText) -> bool {
     let name = source.path.file_name().and_then(|name| name.to_str());
     let name = name.unwrap_or_default();
@@ -46,7 +47,7 @@ pub(crate) fn is_client_file(source: &SourceText) -> bool {
     has(CLIENT_ROOTS) && !has(OWN_ROOTS)
 }
 
-/// Whether a server's table in another program's file starts or reaches Pegboard itself.
+/// Whether a server entry in another program's file starts or reaches Pegboard itself.
 pub(crate) fn is_pegboard(server: &Entry, port: Option<u16>) -> bool {
     let port = port.unwrap_or(DEFAULT_PORT);
     match (server.node.get("command"), url_of(&server.node)) {
@@ -81,7 +82,7 @@ fn is_own_command(command: &Node, args: Option<&Entry>, port: u16) -> bool {
         runner if PACKAGE_RUNNERS.contains(&runner) => plain.next().is_some_and(is_package),
         _ => false,
     };
-    // A bridge such as `mcp-remote` may be what reaches us.
+    // A bridge such as `mcp-remote` may connect to Pegboard's URL.
     let is_reached = || {
         PACKAGE_RUNNERS.contains(&program)
             && args.iter().any(|word| is_own_address(word, port, false))
@@ -89,8 +90,8 @@ fn is_own_command(command: &Node, args: Option<&Entry>, port: u16) -> bool {
     (is_started && args.contains(&"stdio")) || is_reached()
 }
 
-/// Whether an address is one where Pegboard itself answers: this machine, our path and our port. Under our own name
-/// any port counts, because `serve` takes a free one where its own is taken.
+/// Whether a URL is Pegboard's own endpoint: local host, path `/mcp` and the configured port. An entry named
+/// `pegboard` matches with any port, because `serve` uses a free port if its own is taken.
 fn is_own_address(url: &str, port: u16, has_own_name: bool) -> bool {
     let Some(rest) = url.strip_prefix("http://") else {
         return false;

@@ -1,13 +1,13 @@
-//! The command or address of a server as a person must see it before agreeing.
+//! A server's command or URL as text for people.
 
 use pegboard_model::{Template, Transport, UntrustedText, secret_arguments};
 
 use crate::explain::masked_url;
 use crate::sensitive::has_written_secret;
-use crate::template::hidden;
+use crate::template::masked;
 
-/// The exact, untruncated command or url, with `${…}` unresolved and paths in full: words are quoted as a
-/// shell would need them, and no character can hide.
+/// Returns the complete command line or URL for a review: `${…}` unresolved, paths absolute, words quoted for a
+/// shell, and invisible characters escaped.
 pub fn command_line(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, .. } => {
@@ -20,20 +20,20 @@ pub fn command_line(transport: &Transport) -> String {
     }
 }
 
-/// The same for places where nobody is asked to agree: without what may be secret in it.
+/// Like [`command_line`], with everything masked that may be a secret. For all places other than a review.
 pub fn masked_command_line(transport: &Transport) -> String {
     match transport {
         Transport::Stdio { command, args, .. } => {
             let flags = secret_arguments(args.iter().map(Template::written));
             let args = args.iter().zip(flags).map(|(arg, secret)| {
                 if secret {
-                    hidden(arg.written())
+                    masked(arg.written())
                 } else {
                     quoted(arg.written())
                 }
             });
             let command = match has_written_secret(command.written()) {
-                true => hidden(command.written()),
+                true => masked(command.written()),
                 false => quoted(command.written()),
             };
             let words = std::iter::once(command).chain(args);
@@ -43,7 +43,7 @@ pub fn masked_command_line(transport: &Transport) -> String {
     }
 }
 
-/// A word as a shell would need it, in which no character can hide.
+/// Quotes a word for a shell and escapes characters that are invisible.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./${}~-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -53,17 +53,17 @@ pub(crate) fn quoted(word: &str) -> String {
     if escaped == word && !has_hiding_space(word) {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
-    // With an escape inside, a written backslash must not look like one.
+    // Inside `$'…'` a literal backslash must be escaped.
     let parts = word
         .split('\\')
         .map(|part| visible_spaces(&UntrustedText::new(part).to_string().replace('\'', "\\'")));
     format!("$'{}'", parts.collect::<Vec<_>>().join("\\\\"))
 }
 
-/// Spaces that push what follows them out of sight, side by side.
+/// A run of spaces that can push the text after it out of view.
 const HIDING_SPACES: &str = "    ";
 
-/// Whether a text has many spaces in a row, or spaces that are not the usual one.
+/// Whether a text contains a long run of spaces, or whitespace other than ASCII.
 pub(crate) fn has_hiding_space(text: &str) -> bool {
     text.contains(HIDING_SPACES) || text.contains(is_unusual_space)
 }
@@ -72,7 +72,7 @@ fn is_unusual_space(character: char) -> bool {
     character.is_whitespace() && !character.is_ascii()
 }
 
-/// The text with such spaces written out.
+/// Escapes the spaces that [`has_hiding_space`] finds.
 fn visible_spaces(text: &str) -> String {
     let text = text.replace(HIDING_SPACES, r"\x20\x20\x20\x20");
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! What files held when they were read, so that a change since then can be noticed.
+//! Hashes of file contents, used to detect changes since a file was read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,21 @@ use pegboard_model::Limits;
 
 use crate::regular_file::read_regular_file;
 
-/// The content of each file at one moment, as hashes.
+/// The state of each recorded file at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContentHashes(BTreeMap<PathBuf, FileState>);
 
-/// What a file held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileState {
-    /// It was not there or could not be read.
+    /// The file does not exist or cannot be read.
     Missing,
-    /// It held nothing but white space.
+    /// The file contains only whitespace.
     Blank,
     Hash(blake3::Hash),
 }
 
 impl FileState {
-    fn of(bytes: &[u8]) -> Self {
+    fn from_bytes(bytes: &[u8]) -> Self {
         let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match text.iter().all(u8::is_ascii_whitespace) {
             true => Self::Blank,
@@ -32,32 +31,33 @@ impl FileState {
 }
 
 impl ContentHashes {
-    /// What the files hold now.
-    pub(crate) fn now(files: &[PathBuf]) -> Self {
+    /// Records the current state of the files.
+    pub(crate) fn of_files(files: &[PathBuf]) -> Self {
         let mut contents = Self::default();
         files.iter().for_each(|file| contents.record(file));
         contents
     }
 
-    /// Records what a file holds now. To be called before the file is read for another purpose.
+    /// Records the current state of a file. Call this before reading the file for another purpose, so that a change
+    /// in between is detected.
     pub fn record(&mut self, file: &Path) {
         let read = read_regular_file(file, Limits::default().config_bytes);
-        let content = read.map_or(FileState::Missing, |bytes| FileState::of(&bytes));
+        let content = read.map_or(FileState::Missing, |bytes| FileState::from_bytes(&bytes));
         self.0.insert(file.to_owned(), content);
     }
 
-    /// Records the bytes that were read of a file; `None` if it is not there.
+    /// Records the bytes that were read from a file, or `None` if it does not exist.
     pub(crate) fn record_read(&mut self, file: &Path, bytes: Option<&[u8]>) {
-        let content = bytes.map_or(FileState::Missing, FileState::of);
+        let content = bytes.map_or(FileState::Missing, FileState::from_bytes);
         self.0.insert(file.to_owned(), content);
     }
 
-    /// Adds what another reading recorded of the same moment.
+    /// Adds the records of another set.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The same contents, but of the files that were recorded earlier, what they held then.
+    /// Returns these records, with the earlier state for files that `earlier` contains.
     pub(crate) fn or_earlier(&self, earlier: &Self) -> Self {
         let contents = self.0.iter().map(|(file, now)| {
             let content = earlier.0.get(file).unwrap_or(now);
@@ -66,12 +66,12 @@ impl ContentHashes {
         Self(contents.collect())
     }
 
-    /// Whether a file held something.
+    /// Whether a file contained anything other than whitespace.
     pub fn has_text(&self, file: &Path) -> bool {
         matches!(self.0.get(file), Some(FileState::Hash(_)))
     }
 
-    /// Whether a file that held something holds nothing now, or is gone.
+    /// Whether a file that had content is now empty or missing.
     pub(crate) fn lost_text(&self, now: &Self) -> bool {
         self.0
             .keys()

@@ -1,27 +1,27 @@
-//! What a person should know about a server's definition before it is added or trusted.
+//! Warnings about a server's definition, shown before the server is added or trusted.
 
 use pegboard_model::{ServerName, Template, Transport, UntrustedText, plaintext_secret};
 use serde::Serialize;
 
 use crate::loader_variables::loader_variable;
 
-/// A remark on one value of a definition. It holds no value.
+/// A warning about one key of a definition. It never contains the value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DefinitionWarning {
-    /// The key, as `env.BASH_ENV` or `args[2]`; arguments are counted from 1.
+    /// The key, such as `env.BASH_ENV` or `args[2]`. Arguments are counted from 1.
     pub key: String,
-    /// What is the matter, and what to do about it.
+    /// What is wrong and how to fix it.
     pub text: String,
 }
 
 impl DefinitionWarning {
-    /// The remark in one line.
+    /// Returns key and text on one line.
     pub fn sentence(&self) -> String {
         format!("`{}`: {}", self.key, self.text)
     }
 }
 
-/// Variables that change what the program loads, and secrets that are written in arguments.
+/// Warns of variables that change what a program loads, and of secrets in arguments.
 pub fn definition_warnings(server: &ServerName, transport: &Transport) -> Vec<DefinitionWarning> {
     let Transport::Stdio { args, env, .. } = transport else {
         return Vec::new();
@@ -30,14 +30,14 @@ pub fn definition_warnings(server: &ServerName, transport: &Transport) -> Vec<De
         let row = loader_variable(name)?;
         Some(DefinitionWarning {
             key: format!("env.{}", UntrustedText::new(name)),
-            text: format!("{}; keep it only if you know what it is for", row.reason),
+            text: format!("{}; remove it unless you know why it is needed", row.reason),
         })
     });
     let secrets = written_secrets(server, args).into_iter();
     loaders.chain(secrets.map(|(_, warning)| warning)).collect()
 }
 
-/// Arguments in which a secret is written, with their positions from 0.
+/// Finds arguments that contain a secret. Positions start at 0.
 pub(crate) fn written_secrets(
     server: &ServerName,
     args: &[Template],
@@ -48,17 +48,17 @@ pub(crate) fn written_secrets(
         if let Some(secret) = plaintext_secret(before, arg) {
             let name = secret_name(server, before, arg);
             let reference = format!("${{secret:{name}}}");
-            // Where the secret is a part of an address, the rest may be secret too and is not repeated.
+            // If the secret is part of a URL, the rest of the URL may be secret too and is not repeated.
             let rewritten = match arg.split_once(secret) {
                 Some(("", "")) => format!("write `{reference}`"),
                 Some((start, "")) if start.ends_with('=') && start.starts_with('-') => {
                     format!("write `{}{reference}`", UntrustedText::new(start))
                 }
-                _ => format!("write `{reference}` in place of the secret"),
+                _ => format!("replace the secret with `{reference}`"),
             };
             let text = format!(
-                "it looks like a secret, and whoever reads the file or the list of processes sees \
-                 it. Run `pegboard secret set {name}`, then {rewritten}"
+                "it looks like a secret and is visible in the file and in the list of processes. \
+                 Run `pegboard secret set {name}`, then {rewritten}"
             );
             let key = format!("args[{}]", at + 1);
             found.push((at, DefinitionWarning { key, text }));
@@ -68,7 +68,7 @@ pub(crate) fn written_secrets(
     found
 }
 
-/// A name for the secret: the server's, and the flag's when there is one.
+/// Suggests a name for the secret, from the server's name and the flag before it.
 fn secret_name(server: &ServerName, before: Option<&str>, arg: &str) -> String {
     let flag = match arg.split_once('=') {
         Some((flag, _)) => Some(flag),
@@ -129,7 +129,7 @@ mod tests {
                 ),
                 (
                     "args[2]",
-                    "`pegboard secret set git`, then write `${secret:git}` in place of the secret",
+                    "`pegboard secret set git`, then replace the secret with `${secret:git}`",
                 ),
             ],
         );

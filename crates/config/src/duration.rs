@@ -1,11 +1,14 @@
-//! Durations as people write them.
+//! Parsing of durations.
 
 use std::time::Duration;
 
-/// Longest duration that is accepted; it keeps every sum of times far from overflow.
+/// Longest accepted duration. It keeps sums of durations far from overflow.
 const MAX_DURATION: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// Reads `30s`, `5m`, `24h`, `500ms`, `1h30m` or a whole number of seconds; the error says what to write.
+/// Parses `30s`, `5m`, `24h`, `500ms`, `1h30m` or a whole number of seconds.
+///
+/// # Errors
+/// Returns a message that shows the accepted forms.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a duration as `30s`, `5m`, `24h`, `500ms` or `1h30m`".to_owned();
     let mut rest = text.trim();

@@ -1,4 +1,4 @@
-//! What the environment says of servers: `NAME_MCP_URL`, `NAME_API_KEY`, `NAME_MCP_ENABLED`.
+//! Environment variables that define or override servers: `NAME_MCP_URL`, `NAME_API_KEY`, `NAME_MCP_ENABLED`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +18,7 @@ const URL: &str = "_MCP_URL";
 const KEY: &str = "_API_KEY";
 const ENABLED: &str = "_MCP_ENABLED";
 
-/// Whether any variable is of a kind that overlays servers; mostly none is.
+/// Whether any such variable is set. In most environments none is.
 pub(crate) fn has_env_overrides(env: &Environment) -> bool {
     let suffixes = [URL, KEY, ENABLED];
     env.vars
@@ -26,15 +26,15 @@ pub(crate) fn has_env_overrides(env: &Environment) -> bool {
         .any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix)))
 }
 
-/// A key of a server that the environment set, with how it may be shown.
+/// A server key that an environment variable has set.
 pub(crate) struct EnvOverride {
     pub(crate) key: String,
     pub(crate) shown: String,
-    /// The variable that set it: trust screens name it, because the project's file does not.
+    /// The variable's name. Trust reviews show it, because the project's file does not contain it.
     pub(crate) variable: String,
 }
 
-/// Changes a server by the variables that carry its name.
+/// Applies the variables that start with the server's name, and returns the keys that were set.
 pub(crate) fn apply_env_overrides(
     name: &str,
     definition: &mut Definition,
@@ -56,7 +56,7 @@ pub(crate) fn apply_env_overrides(
                 name,
                 &variable,
                 error,
-                "write an address as `https://example.com/mcp`",
+                "write a URL such as `https://example.com/mcp`",
             )),
             None => {
                 changed.push(EnvOverride {
@@ -86,7 +86,7 @@ pub(crate) fn apply_env_overrides(
                     shown,
                     variable: variable.clone(),
                 };
-                // What the file says of this variable is more exact.
+                // A value in the file takes precedence.
                 if let Entry::Vacant(place) = env.entry(variable) {
                     place.insert(key);
                     changed.push(env_overrides);
@@ -95,9 +95,9 @@ pub(crate) fn apply_env_overrides(
         }
     }
     if let Some((variable, value)) = lookup(ENABLED) {
-        match truth(value) {
+        match parse_bool(value) {
             Some(enabled) => {
-                definition.enabled = enabled;
+                definition.options.enabled = enabled;
                 changed.push(EnvOverride {
                     key: "enabled".to_owned(),
                     shown: enabled.to_string(),
@@ -115,7 +115,7 @@ pub(crate) fn apply_env_overrides(
     changed
 }
 
-/// Servers that only the environment defines.
+/// Servers that are defined only by the environment.
 pub(crate) fn servers_from_environment(
     known: impl Fn(&str) -> bool,
     settings: &Settings,
@@ -143,7 +143,7 @@ pub(crate) fn servers_from_environment(
             NameCheck::Valid(name) => {
                 let url = from_variable(variable, value);
                 if let Some(error) = url_error(&url) {
-                    let help = "write an address as `https://example.com/mcp`";
+                    let help = "write a URL such as `https://example.com/mcp`";
                     problems.push(bad_variable(name.as_str(), variable, error, help));
                     continue;
                 }
@@ -157,7 +157,7 @@ pub(crate) fn servers_from_environment(
             NameCheck::Corrected(_) => {}
             NameCheck::Invalid { reason, why, .. } => {
                 let shown = UntrustedText::new(variable).shortened(80).to_string();
-                let message = format!("the variable `{shown}` defines no server: {why}");
+                let message = format!("the variable `{shown}` does not define a server: {why}");
                 problems
                     .push(Problem::warning(reason, message).help("rename or unset the variable"));
             }
@@ -166,7 +166,7 @@ pub(crate) fn servers_from_environment(
     servers
 }
 
-/// A variable's value under the variable's name, so that only the name is ever shown.
+/// Wraps a variable's value in a template that displays only the variable's name.
 fn from_variable(variable: &str, value: &str) -> Template {
     Template::new(
         format!("${{{variable}}}"),
@@ -187,7 +187,7 @@ fn replace_url(transport: &mut Transport, new: Template) {
     }
 }
 
-fn truth(text: &str) -> Option<bool> {
+fn parse_bool(text: &str) -> Option<bool> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Some(true),
         "false" | "0" | "no" | "off" => Some(false),

@@ -1,4 +1,4 @@
-//! What comes from outside: variables, folders.
+//! Environment variables and folders, and the search for config files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::permission::is_placed_by_other;
 
-/// The names a user's or project's own file may have, in the order they are looked for.
+/// Names of the user's and the project's own config file, in order of precedence.
 pub(crate) const CONFIG_FILE_NAMES: &[&str] = &[
     "config.toml",
     "config.yaml",
@@ -15,19 +15,19 @@ pub(crate) const CONFIG_FILE_NAMES: &[&str] = &[
     "config.jsonc",
 ];
 
-/// Everything from outside, passed in so that tests can replace it.
+/// The process environment, injected so that tests can replace it.
 #[derive(Clone, Default)]
 pub struct Environment {
     /// The environment variables.
     pub vars: BTreeMap<String, String>,
     /// The user's home folder.
     pub home: PathBuf,
-    /// The folder the program was started in.
+    /// The folder that the program was started in.
     pub working_dir: PathBuf,
 }
 
 impl Environment {
-    /// The environment of this process. Variables that are not Unicode are left out.
+    /// Reads the environment of this process. Variables that are not valid Unicode are left out.
     pub fn from_process() -> Self {
         let vars = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -41,7 +41,7 @@ impl Environment {
         }
     }
 
-    /// A variable's value; an empty one counts as not set.
+    /// Returns a variable's value. An empty variable counts as unset.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.vars
             .get(name)
@@ -50,7 +50,7 @@ impl Environment {
     }
 }
 
-/// Variables hold secrets, so only their number is shown.
+/// Variables may contain secrets, so only their number is printed.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
@@ -61,17 +61,17 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// Where Pegboard's own files are: the XDG folders on every system.
+/// Folders for Pegboard's own files. The XDG layout is used on every operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    /// Holds the user's config file.
+    /// Contains the user's config file.
     pub config_dir: PathBuf,
-    /// Holds what Pegboard keeps: store, agreements, secrets.
+    /// Contains the store, trust decisions and secrets.
     pub state_dir: PathBuf,
 }
 
 impl Paths {
-    /// The folders; `PEGBOARD_CONFIG_DIR` and `PEGBOARD_STATE_DIR` override them.
+    /// Determines the folders. `PEGBOARD_CONFIG_DIR` and `PEGBOARD_STATE_DIR` take precedence over the XDG variables.
     pub fn from_env(env: &Environment) -> Self {
         let folder = |own: &str, xdg: &str, default: &str| {
             if let Some(path) = env.var(own) {
@@ -90,7 +90,7 @@ impl Paths {
         }
     }
 
-    /// The user's config file: the one that is there, else the `config.toml` that `add` creates.
+    /// Returns the user's config file, or the path of the `config.toml` that `add` would create.
     pub fn user_file(&self) -> PathBuf {
         config_files_in(&self.config_dir)
             .into_iter()
@@ -99,15 +99,15 @@ impl Paths {
     }
 }
 
-/// The config files that are there in a folder, best first. Where there is none, a folder, pipe or device that has the
-/// name of one is given, so that reading it reports what it is.
+/// Returns the config files that exist in a folder, in order of precedence. If there is no regular file, returns the
+/// first folder, pipe or device with such a name, so that reading it reports what it is.
 pub(crate) fn config_files_in(folder: &Path) -> Vec<PathBuf> {
     let paths = CONFIG_FILE_NAMES.iter().map(|name| folder.join(name));
     let mut other = None;
     let mut files = Vec::new();
     for path in paths {
         match std::fs::metadata(&path) {
-            Ok(about) if about.is_file() => files.push(path),
+            Ok(metadata) if metadata.is_file() => files.push(path),
             Ok(_) => drop(other.get_or_insert(path)),
             Err(_) => {}
         }
@@ -118,10 +118,10 @@ pub(crate) fn config_files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The nearest folder at or above the working folder that holds a project file. The home folder and
-/// what is above it never count: a file there would reach into every project. A folder whose project files are all
-/// another user's does not count either, so that nobody can put a project into a shared folder above ours; its files
-/// are added to `ignored`.
+/// Finds the nearest folder, from the working folder upwards, that contains a project file. The home folder and its
+/// parents are skipped, because a file there would affect every project. Folders whose project files all belong to
+/// other users are skipped too, so that other users cannot place a project in a shared parent folder; their files are
+/// added to `ignored`.
 pub(crate) fn find_project(env: &Environment, ignored: &mut Vec<PathBuf>) -> Option<PathBuf> {
     let folders = env.working_dir.ancestors();
     for folder in folders.take_while(|folder| *folder != env.home) {

@@ -1,11 +1,11 @@
-//! What to write instead, in the format of the file that it is for.
+//! Examples in error messages, in the format of the file that they are for.
 
 use serde_json::Value;
 
 use crate::text::Format;
 
 impl Format {
-    /// A value as this format writes it on one line. It is given as JSON; what is not JSON is shown as it is.
+    /// Formats a JSON value as this format would write it on one line. Text that is not JSON is returned unchanged.
     pub(crate) fn written(self, json: &str) -> String {
         match serde_json::from_str(json) {
             Ok(value) => self.inline(&value),
@@ -13,7 +13,7 @@ impl Format {
         }
     }
 
-    /// How a key with a value looks in this format, for messages that say what to write; the value is given as JSON.
+    /// Formats a key with a value. The value is given as JSON.
     pub(crate) fn example(self, key: &str, json: &str) -> String {
         self.pair(key, &self.written(json))
     }

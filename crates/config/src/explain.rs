@@ -1,4 +1,4 @@
-//! Every value with the place it comes from, and nothing that may be a secret.
+//! Effective values with their source, with secrets masked.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use serde::Serialize;
 
 use crate::node::{Entry, Node, Value};
 use crate::problem::shown_text;
-use crate::sensitive::{Visibility, has_written_secret, secret_items, shown_name, visibility};
-use crate::template::hidden;
+use crate::sensitive::{Visibility, has_written_secret, masked_name, secret_items, visibility};
+use crate::template::masked;
 use crate::text::SourceText;
 
-/// One value of the configuration in force.
+/// One value that is in effect, and where it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EffectiveValue {
-    /// Where it stands, as `settings.ttl` or `servers.github.command`.
+    /// The full key, such as `settings.ttl` or `servers.github.command`.
     pub key: String,
-    /// The value, with secrets hidden.
+    /// The value, with secrets masked.
     pub value: String,
-    /// The layer it comes from.
+    /// The layer that the value comes from.
     pub layer: Layer,
-    /// The file it comes from.
+    /// The file that the value comes from.
     pub file: Option<Arc<Path>>,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     pub line: Option<usize>,
-    /// What it took the place of, when that is worth knowing.
+    /// The place of the value that this one replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Adds a row for each value under a key of a server or a profile; `root` is the table of all of them.
+/// Adds one row for each value below a key. `root` is the name of the root table.
 pub(crate) fn explain_entry(
     rows: &mut Vec<EffectiveValue>,
     root: &str,
@@ -65,7 +65,7 @@ fn flatten(
         Value::Map(entries) if !entries.is_empty() => {
             for entry in entries {
                 let name = match visibility {
-                    Visibility::Hidden => shown_name(entry),
+                    Visibility::Hidden => masked_name(entry),
                     _ => shown_text(&entry.key, 60).into_owned(),
                 };
                 let inner = format!("{key}.{name}");
@@ -105,9 +105,9 @@ fn show(out: &mut String, node: &Node, visibility: Visibility) {
             out.push(']');
         }
         Value::Text(text) => match visibility {
-            Visibility::Hidden => out.push_str(&hidden(text)),
+            Visibility::Hidden => out.push_str(&masked(text)),
             Visibility::Address => out.push_str(&masked_url(text)),
-            Visibility::Arguments if has_written_secret(text) => out.push_str(&hidden(text)),
+            Visibility::Arguments if has_written_secret(text) => out.push_str(&masked(text)),
             Visibility::Open | Visibility::Arguments => out.push_str(&shown_text(text, usize::MAX)),
         },
         _ if visibility == Visibility::Hidden => out.push_str("***"),
@@ -115,15 +115,15 @@ fn show(out: &mut String, node: &Node, visibility: Visibility) {
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Integer(number) => out.push_str(&number.to_string()),
         Value::Float(number) => out.push_str(&number.to_string()),
-        // A table inside a list is an example of a call; its size says enough here.
+        // A table inside a list is an example of a call; its size is enough here.
         Value::Map(entries) => out.push_str(&format!("{{{} keys}}", entries.len())),
     }
 }
 
-/// An address without user and password, and with the values of its query hidden.
+/// Returns a URL with user, password and query values masked.
 pub(crate) fn masked_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
-        return hidden(url);
+        return masked(url);
     };
     let (main, tail) = match rest.find(['?', '#']) {
         Some(at) => rest.split_at(at),
@@ -142,8 +142,8 @@ pub(crate) fn masked_url(url: &str) -> String {
         .map_or((tail, None), |(query, rest)| (query, Some(rest)));
     let pairs = query.strip_prefix('?').map(|query| {
         let pairs = query.split('&').map(|pair| match pair.split_once('=') {
-            Some((name, value)) => format!("{name}={}", hidden(value)),
-            None => hidden(pair),
+            Some((name, value)) => format!("{name}={}", masked(value)),
+            None => masked(pair),
         });
         format!("?{}", pairs.collect::<Vec<_>>().join("&"))
     });
@@ -156,7 +156,7 @@ pub(crate) fn masked_url(url: &str) -> String {
     .to_string()
 }
 
-/// A path without what looks like a key: some services put the secret there.
+/// Masks parts of a path that look like a key. Some services put the secret there.
 fn without_keys(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut shown_to = 0;

@@ -1,4 +1,4 @@
-//! One config file: from its path to the servers in it, sound or broken.
+//! Reading and checking one config file.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pegboard_model::{Layer, Limits, Reason};
 
 use crate::client_files::is_client_file;
+use crate::keys::find;
 use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::permission::{is_owned_by_other, writable_by_others};
@@ -14,10 +15,10 @@ use crate::problem::{Problem, Severity, shown_path};
 use crate::reader::{TableReader, duplicates};
 use crate::regular_file::{ReadError, not_regular, read_regular_file_if};
 use crate::settings::SETTING_KEYS;
-use crate::template::Values;
+use crate::template::ReferenceSource;
 use crate::text::SourceText;
 
-/// The keys at the top of a file.
+/// Root keys of a config file.
 const ROOT_KEYS: &[&str] = &[
     "agent",
     "mcpServers",
@@ -28,23 +29,23 @@ const ROOT_KEYS: &[&str] = &[
     "trace",
 ];
 
-/// A config file that was read.
+/// A config file that was read and parsed.
 #[derive(Debug)]
 pub(crate) struct ConfigFile {
     pub(crate) layer: Layer,
     pub(crate) source: SourceText,
-    /// The problem for which its servers are left out, when there is one.
+    /// Index of the problem because of which its servers are rejected.
     pub(crate) refused: Option<usize>,
-    /// Tables of servers that stand twice, with the problem that says so.
+    /// Duplicate tables of servers, each with the index of its problem.
     pub(crate) refused_roots: Vec<(String, usize)>,
 }
 
-/// Reads a file's bytes as text, within the limit.
+/// Reads a file as UTF-8 text, up to the size limit.
 pub(crate) fn read_text(path: &Path, limits: &Limits) -> Result<String, Problem> {
     read_checked(path, limits, |_| Ok(()))
 }
 
-/// The same, if the open file passes a check: what a path leads to may change after it was looked at.
+/// Like [`read_text`], after checking the metadata of the open file. Checking the path instead would be a race.
 fn read_checked(
     path: &Path,
     limits: &Limits,
@@ -88,7 +89,7 @@ fn read_checked(
 }
 
 impl ConfigFile {
-    /// Reads a file. `None` when nothing of it can be used; `problems` then says why.
+    /// Reads a file. Returns `None` if it cannot be used; the reason is added to the problems.
     pub(crate) fn read(
         path: PathBuf,
         layer: Layer,
@@ -97,9 +98,9 @@ impl ConfigFile {
         loaded: &mut LoadedConfig,
     ) -> Option<Self> {
         let problems = &mut loaded.problems;
-        let check = |about: &Metadata| {
-            // A file that was named with `--config` was chosen by the user.
-            match layer != Layer::Flag && is_owned_by_other(about) {
+        let check = |metadata: &Metadata| {
+            // A file named with `--config` was chosen by the user.
+            match layer != Layer::Flag && is_owned_by_other(metadata) {
                 true => Err(ignored_problem(std::slice::from_ref(&path))),
                 false => Ok(()),
             }
@@ -143,7 +144,6 @@ impl ConfigFile {
         })
     }
 
-    /// The folder of the file.
     pub(crate) fn folder(&self) -> &Path {
         self.source.path.parent().unwrap_or(Path::new("/"))
     }
@@ -155,11 +155,11 @@ impl ConfigFile {
             .unwrap_or_default()
     }
 
-    /// A reader of typed values for one table of this file.
+    /// Returns a reader for the values of one table of this file.
     pub(crate) fn reader<'a>(
         &'a self,
         server: Option<&'a str>,
-        values: &'a Values<'a>,
+        values: &'a ReferenceSource<'a>,
     ) -> TableReader<'a> {
         TableReader {
             source: &self.source,
@@ -172,19 +172,22 @@ impl ConfigFile {
         }
     }
 
-    /// The table under a key at the top of the file, when it may be used.
+    /// Returns a root table, unless it is duplicated or the file is rejected.
     pub(crate) fn table(&self, key: &str) -> Option<&Entry> {
         let mut found = self.root_entries().iter().filter(|entry| entry.key == key);
         let first = found.next()?;
         (found.next().is_none() && self.refused.is_none()).then_some(first)
     }
 
-    /// Reports what is wrong at the top of the file: unknown keys, keys that stand twice.
-    pub(crate) fn check_root(&mut self, values: &Values<'_>, problems: &mut Vec<Problem>) {
+    /// Reports unknown and duplicate root keys.
+    pub(crate) fn check_root(&mut self, values: &ReferenceSource<'_>, problems: &mut Vec<Problem>) {
         let mut reader = self.reader(None, values);
         match self.source.tree() {
             Some(tree) if !tree.is_empty() && !matches!(tree.value, Value::Map(_)) => {
-                let message = format!("the file must hold a table, but it is {}", tree.kind());
+                let message = format!(
+                    "the file must contain a table, but it contains {}",
+                    tree.kind()
+                );
                 reader.invalid(tree.start, message, "start with `servers` or `mcpServers`");
             }
             _ => {}
@@ -201,10 +204,10 @@ impl ConfigFile {
             if foreign || entry.key == "$schema" {
                 continue;
             }
-            if SETTING_KEYS.contains(&entry.key.as_str()) {
+            if find(SETTING_KEYS, &entry.key).is_some() {
                 reader.misplaced_setting(entry);
             } else {
-                reader.unknown_key(entry, "a config file", ROOT_KEYS);
+                reader.unknown_key(entry, "a config file", ROOT_KEYS.iter().copied());
             }
         }
         problems.append(&mut reader.problems);
@@ -212,21 +215,20 @@ impl ConfigFile {
     }
 }
 
-/// Whether a text holds nothing but white space. A comment is something: it says that the file is meant so.
+/// Whether a text is only whitespace. A comment makes a file intentionally empty.
 fn is_blank(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim().is_empty()
 }
 
 fn empty_problem(path: &Path) -> Problem {
     let message = format!("`{}` is empty", shown_path(path));
-    let help =
-        "write your servers into it or delete it; a program that runs keeps the servers it had";
+    let help = "add servers or delete the file; a running Pegboard keeps the servers it had";
     Problem::warning(Reason::ConfigInvalid, message)
         .help(help)
         .in_file(path)
 }
 
-/// The notice about files that were not read because another user owns them.
+/// The warning about files that were not read because another user owns them.
 pub(crate) fn ignored_problem(paths: &[PathBuf]) -> Problem {
     let shown: Vec<String> = paths
         .iter()
@@ -241,7 +243,7 @@ pub(crate) fn ignored_problem(paths: &[PathBuf]) -> Problem {
         shown.join(" and ")
     );
     let help = format!(
-        "to use {them}, copy or `chown` {them} after reading, or name the file with `--config`"
+        "to use {them}, review and then copy or `chown` {them}, or pass the file with `--config`"
     );
     let problem = Problem::warning(Reason::ConfigPermission, message).help(help);
     match paths.first() {
@@ -250,7 +252,7 @@ pub(crate) fn ignored_problem(paths: &[PathBuf]) -> Problem {
     }
 }
 
-/// A text that is not of its format.
+/// The problem for a file that is not valid TOML, YAML or JSON.
 pub(crate) fn syntax_problem(source: &SourceText, error: crate::text::SyntaxError) -> Problem {
     let reason = if error.too_large {
         Reason::ConfigTooLarge

@@ -1,4 +1,4 @@
-//! The servers of one file: names checked, nothing that stands twice counted.
+//! The servers of one file. Names are checked; duplicates are rejected.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,31 +11,31 @@ use crate::node::{Entry, Value};
 use crate::problem::{Problem, shown_text};
 use crate::server::{Definition, read_server};
 use crate::settings::Settings;
-use crate::template::Values;
+use crate::template::ReferenceSource;
 
-/// How many lines of servers with the same name a message lists.
+/// Maximum number of lines that a message about duplicates lists.
 const SHOWN_LINES: usize = 8;
 
-/// A server that a file defines.
+/// A server as defined by one file.
 pub(crate) struct FileServer<'n> {
-    /// Its name as it was written, for display.
+    /// The name as written, escaped for display.
     pub(crate) shown: String,
-    /// Its name, when it is one.
+    /// The server name, if the written name is valid or could be corrected.
     pub(crate) name: Option<ServerName>,
     pub(crate) root: &'n str,
     pub(crate) entry: &'n Entry,
-    /// What it means; `None` when it is broken.
+    /// The parsed definition; `None` if it has an error.
     pub(crate) definition: Option<Box<Definition>>,
-    /// The problems that are about it.
+    /// Indexes of its problems.
     pub(crate) problems: Vec<usize>,
 }
 
 impl ConfigFile {
-    /// The servers of the file in the order they were written, at most `room`.
+    /// Returns the servers of the file in order, at most `room` of them.
     pub(crate) fn servers(
         &self,
         settings: &Settings,
-        values: &Values<'_>,
+        values: &ReferenceSource<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
     ) -> Vec<FileServer<'_>> {
@@ -52,7 +52,7 @@ impl ConfigFile {
         found
     }
 
-    /// Pegboard's own entries in another program's file, each with the table that it is in.
+    /// Returns Pegboard's own entries in another program's file, each with its root table.
     pub(crate) fn own_entries(&self, settings: &Settings) -> Vec<(&Entry, &Entry)> {
         let foreign = is_client_file(&self.source);
         let roots = self
@@ -68,11 +68,11 @@ impl ConfigFile {
             .collect()
     }
 
-    /// Every server with its name checked; those with a bad name have a problem already.
+    /// Returns every server with its name checked. Invalid names are already reported.
     fn named_servers(
         &self,
         settings: &Settings,
-        values: &Values<'_>,
+        values: &ReferenceSource<'_>,
         room: usize,
         problems: &mut Vec<Problem>,
     ) -> Vec<FileServer<'_>> {
@@ -110,14 +110,14 @@ impl ConfigFile {
             };
             let is_client_file = root.key == "mcpServers" || is_client_file(&self.source);
             for entry in entries {
-                // `explain` mentions it; nothing is wrong with a client that is connected to Pegboard.
+                // Not a problem: the client is connected to Pegboard. `config explain` mentions the entry.
                 if is_client_file && is_pegboard(entry, settings.port) {
                     continue;
                 }
                 if found.len() >= room {
                     let limit = values.limits.servers;
                     let message = format!(
-                        "more than {limit} servers are configured; those from here on are left out"
+                        "more than {limit} servers are configured; the servers from here on are ignored"
                     );
                     problems.push(
                         Problem::error(Reason::ConfigTooLarge, message)
@@ -177,14 +177,14 @@ impl ConfigFile {
         server
     }
 
-    /// A server that stands twice does not count at all: nobody can tell which one was meant.
+    /// Rejects all servers of a duplicate name, because it is unclear which one was meant.
     fn reject_duplicates(&self, found: &mut [FileServer<'_>], problems: &mut Vec<Problem>) {
         let groups = groups_of(found.iter().map(|server| Some(server.entry.key.as_str())));
         for group in groups {
             self.reject_group(found, &group, problems, |lines| {
                 (
                     Reason::ConfigDuplicate,
-                    format!("it stands twice, on {lines}; neither counts"),
+                    format!("it is defined more than once, on {lines}; all are ignored"),
                     "remove all but one".to_owned(),
                 )
             });
@@ -200,7 +200,7 @@ impl ConfigFile {
             let Some(first) = members().next() else {
                 continue;
             };
-            // The same key twice is a duplicate, and has been told.
+            // The same key twice was already reported as a duplicate.
             if members().all(|server| server.entry.key == first.entry.key) {
                 continue;
             }
@@ -209,9 +209,8 @@ impl ConfigFile {
                 .as_ref()
                 .map_or(String::new(), ServerName::to_string);
             self.reject_group(found, &group, problems, |lines| {
-                let message = format!(
-                    "several servers get the name `{name}`, on {lines}; none of them counts"
-                );
+                let message =
+                    format!("several servers have the name `{name}`, on {lines}; all are ignored");
                 (
                     Reason::ConfigName,
                     message,
@@ -266,7 +265,7 @@ impl ConfigFile {
     }
 }
 
-/// Positions that have the same name, in the order of their first member.
+/// Groups positions with the same name, ordered by their first member.
 fn groups_of<'n>(names: impl Iterator<Item = Option<&'n str>>) -> Vec<Vec<usize>> {
     let mut first: HashMap<&str, usize> = HashMap::with_capacity(names.size_hint().0);
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -1,13 +1,13 @@
-//! A server's definition as one keyed hash.
+//! The keyed hash of a server's definition.
 
 use std::collections::BTreeMap;
 
 use pegboard_model::{ConfigHash, HashKey, Template, TemplatePart, Transport};
 
-/// Hashes what decides which program or address a server is: values of variables are covered, a kept
-/// secret stands in by name and version. Each field starts with a word of its own.
+/// Hashes everything that determines which program or URL a server is. Values of variables are included; a stored
+/// secret is represented by its name and version. Each field starts with its name.
 pub(crate) fn config_hash(transport: &Transport, key: &HashKey) -> ConfigHash {
-    // One buffer, hashed at once, costs a tenth of many small updates.
+    // Hashing one buffer takes a tenth of the time of many small updates.
     let mut fields = Fields(Vec::with_capacity(512));
     fields.push(transport.kind());
     match transport {
@@ -41,7 +41,7 @@ pub(crate) fn config_hash(transport: &Transport, key: &HashKey) -> ConfigHash {
     ConfigHash(key.hash([fields.0.as_slice()]))
 }
 
-/// Texts one after the other, each with its length before it, so that no two lists look the same.
+/// Length-prefixed fields, so that different lists never have the same bytes.
 struct Fields(Vec<u8>);
 
 impl Fields {

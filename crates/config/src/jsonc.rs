@@ -1,4 +1,4 @@
-//! Reads JSON with comments and trailing commas into a tree.
+//! Parses JSON with comments and trailing commas.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
@@ -9,8 +9,7 @@ use pegboard_model::Limits;
 use crate::node::{Entry, Node, Value};
 use crate::text::SyntaxError;
 
-/// What is accepted beyond plain JSON: comments and trailing commas, nothing else, because a looser
-/// reader would hide a slip of the pen.
+/// Accepts only comments and trailing commas beyond standard JSON. A more lenient parser would hide mistakes.
 pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
@@ -51,10 +50,8 @@ fn help(kind: &ParseErrorKind, found: Option<&u8>) -> Option<&'static str> {
         | (ParseErrorKind::UnexpectedWord, _) => "write the text in double quotes",
         (ParseErrorKind::UnterminatedObject, _) => "add the missing `}` of this `{`",
         (ParseErrorKind::UnterminatedArray, _) => "add the missing `]` of this `[`",
-        (ParseErrorKind::UnterminatedCommentBlock, _) => "end the comment by `*/`",
-        (ParseErrorKind::MultipleRootJsonValues, _) => {
-            "remove what follows the end of the first value"
-        }
+        (ParseErrorKind::UnterminatedCommentBlock, _) => "end the comment with `*/`",
+        (ParseErrorKind::MultipleRootJsonValues, _) => "remove everything after the first value",
         _ => return None,
     })
 }
@@ -64,7 +61,7 @@ fn convert(value: ast::Value<'_>, depth: usize) -> Result<Node, SyntaxError> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(SyntaxError::too_large(
             range.start,
-            "the values are nested too deep",
+            "the values are nested too deeply",
         ));
     };
     let value = match value {

@@ -1,19 +1,19 @@
-//! The system's keychain, where the feature `keyring` is on and there is one.
+//! The system keychain, if the feature `keyring` is enabled and a keychain exists.
 
 use std::path::Path;
 
 use pegboard_model::Secret;
 
-/// Secrets of one state folder in the keychain. Without the feature it keeps nothing.
+/// The secrets of one state folder in the keychain. Without the feature, nothing is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Keychain {
-    /// Tells state folders apart, so that a trial folder never overwrites a real secret.
+    /// Distinguishes state folders, so that a test folder never overwrites a real secret.
     #[cfg_attr(not(feature = "keyring"), allow(dead_code))]
     owner: String,
 }
 
 impl Keychain {
-    pub(crate) fn of(state_dir: &Path) -> Self {
+    pub(crate) fn new(state_dir: &Path) -> Self {
         let hash = blake3::hash(state_dir.to_string_lossy().as_bytes()).to_hex();
         Self {
             owner: hash.as_str().get(..12).unwrap_or_default().to_owned(),
@@ -27,7 +27,7 @@ impl Keychain {
         keyring::Entry::new("pegboard", &format!("{name}@{}", self.owner)).ok()
     }
 
-    /// Keeps a value; `false` when there is no keychain that takes it.
+    /// Stores a value. Returns `false` if no keychain accepts it.
     pub(crate) fn set(&self, name: &str, value: &Secret) -> bool {
         self.entry(name)
             .is_some_and(|entry| entry.set_password(value.reveal()).is_ok())
@@ -38,7 +38,7 @@ impl Keychain {
     }
 
     pub(crate) fn remove(&self, name: &str) {
-        // The name is forgotten in our file either way; a value without a name is never read again.
+        // The name is removed from our file in any case; a value without a name is never read again.
         let _ = self.entry(name).map(|entry| entry.delete_credential());
     }
 }

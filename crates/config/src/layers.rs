@@ -1,4 +1,4 @@
-//! Which files belong to the configuration, lowest layer first.
+//! Finds the files of all layers, lowest first.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(crate) fn read_files(
         if let Some(project) = loaded.project.clone() {
             candidates.push((project.join(".mcp.json"), Layer::Project));
             let own = own_file(&project.join(".pegboard"), loaded);
-            // A project above the user's own config folder must not bring that folder's file twice.
+            // If the project folder contains the user's config folder, the file must not be read twice.
             if candidates.iter().all(|(path, _)| *path != own) {
                 candidates.push((own, Layer::Project));
             }
@@ -59,7 +59,7 @@ pub(crate) fn read_files(
             layer,
             exists,
         });
-        // Only a file that was asked for by name has to be there.
+        // Only a file named with `--config` must exist.
         if exists || layer == Layer::Flag {
             files.extend(ConfigFile::read(
                 path,
@@ -73,7 +73,7 @@ pub(crate) fn read_files(
     files
 }
 
-/// The config file in a folder; more than one is an error that names them.
+/// Returns the config file of a folder. More than one is reported as an error.
 fn own_file(folder: &Path, loaded: &mut LoadedConfig) -> PathBuf {
     let found = config_files_in(folder);
     let missing = CONFIG_FILE_NAMES.iter().map(|name| folder.join(name));
@@ -103,7 +103,7 @@ fn given_project(folder: &Path, problems: &mut Vec<Problem>) -> Option<PathBuf> 
     if folder.is_dir() {
         return Some(folder.to_owned());
     }
-    let message = format!("the project folder `{}` is not there", shown_path(folder));
+    let message = format!("the project folder `{}` does not exist", shown_path(folder));
     problems.push(
         Problem::error(Reason::ConfigIo, message)
             .help("check the folder after `--project`")

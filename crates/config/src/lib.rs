@@ -1,17 +1,18 @@
-//! Files and environment in, checked server definitions out, each value with the place it came from.
+//! Reads config files and the environment, and produces checked server definitions with source locations.
 //!
-//! Three readers turn TOML, YAML and JSON into one tree with places; one interpreter turns trees into
-//! servers; layers are laid over each other: user < project < environment.
+//! TOML, YAML and JSON are parsed into one tree of nodes with offsets, which is then interpreted. Layers override
+//! each other: user < project < environment.
 //!
-//! Invariant: loading never fails as a whole. What is wrong becomes a [`Problem`] that names file, line
-//! and what to write instead, and costs only the server it is in.
-//! Invariant: no value of `env`, `headers` or `bearer`, and no resolved variable, is ever in a problem, an
-//! explanation or a `Debug` text.
-//! Invariant: loading reads files only; it starts nothing, connects to nothing and opens no keychain.
-//! Invariant: a file is written in one way, whole or not at all.
-//! Invariant: nothing here panics on any input.
+//! Invariants:
+//! - Loading never fails as a whole. Each mistake becomes a [`Problem`] with file, line and a fix, and affects only
+//!   the server that contains it.
+//! - No value of `env`, `headers` or `bearer` and no resolved variable appears in a problem, an explanation or
+//!   `Debug` output.
+//! - Loading only reads files. It starts no process, opens no connection and no keychain.
+//! - Files are written atomically.
+//! - Nothing panics on any input.
 
-// A problem is large because it holds its place and its help; it is made once per mistake.
+// A problem is large because it contains its location and help; one is created per mistake.
 #![allow(clippy::result_large_err)]
 
 mod agent;
@@ -32,6 +33,8 @@ mod file_servers;
 mod hash;
 mod jsonc;
 mod keychain;
+mod keys;
+mod kinds;
 mod layers;
 mod load;
 mod loader_variables;
@@ -47,12 +50,15 @@ mod profile;
 mod profile_narrowing;
 mod reader;
 mod received_values;
+#[cfg(test)]
+mod reference;
 mod regular_file;
 mod review;
 mod schema;
 mod secrets;
 mod sensitive;
 mod server;
+mod server_keys;
 mod settings;
 mod specs;
 mod template;
@@ -86,7 +92,8 @@ pub use received_values::{ReceivedValue, ReceivedValueKind};
 pub use review::{REVIEW_CHARACTERS, ReplacedServer, ShownDefinition, ShownValue, TrustReview};
 pub use schema::schema;
 pub use secrets::{SecretBackend, SecretInfo, SecretStore, StoredSecret};
-pub use settings::{DEFAULT_PORT, RefreshOnStart, Settings, StaleRefresh};
+pub use server_keys::editable_server_keys;
+pub use settings::{DEFAULT_PORT, Settings};
 pub use trace::{LangfuseSettings, TraceSettings};
 pub use trust_store::TrustStore;
 pub use watch::Watcher;

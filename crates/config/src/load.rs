@@ -1,4 +1,4 @@
-//! All layers together: user < project < environment.
+//! Loads and combines all layers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,80 +21,79 @@ use crate::problem_limit::limit_problems;
 use crate::profile::{Profile, read_profiles};
 use crate::reader::nearest;
 use crate::review::TrustReview;
-use crate::settings::Settings;
-use crate::specs::finish;
-use crate::template::Values;
+use crate::settings::{SETTING_KEYS, Settings};
+use crate::specs::build_specs;
+use crate::template::ReferenceSource;
 use crate::trace::{TraceSettings, read_trace};
 
-/// What the command line says about configuration.
+/// Command-line options that affect loading.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// `--config`: this file in place of the layered ones.
+    /// `--config`: read only this file instead of the layers.
     pub config_file: Option<PathBuf>,
-    /// `--project`: this folder in place of the nearest project above the working folder.
+    /// `--project`: use this folder instead of searching for a project.
     pub project: Option<PathBuf>,
-    /// Leave out files that other users could have written.
+    /// `--strict`: reject files that other users can write.
     pub strict: bool,
 }
 
-/// A file that belongs to the configuration.
+/// A file that is part of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFile {
     /// Its path.
     pub path: PathBuf,
     /// Its layer.
     pub layer: Layer,
-    /// Whether it is there.
+    /// Whether the file exists.
     pub exists: bool,
 }
 
-/// Everything the configuration says, and everything that is wrong with it.
+/// The loaded configuration, with all problems found in it.
 #[derive(Clone, Debug, Default)]
 pub struct LoadedConfig {
-    /// The sound servers by name.
+    /// The valid servers by name.
     pub servers: BTreeMap<ServerName, ServerSpec>,
-    /// Servers that are left out, by the name they were written with (escaped); the numbers are
-    /// places in `problems`.
+    /// Servers that were rejected, by their escaped name as written. The numbers are indexes into `problems`.
     pub broken: BTreeMap<String, Vec<usize>>,
-    /// What trusting each server of a project means, by its name.
+    /// The trust review of each project server.
     pub reviews: BTreeMap<ServerName, TrustReview>,
-    /// What holds for all servers.
+    /// The `[settings]` table.
     pub settings: Settings,
-    /// Where spans are sent.
+    /// The `[trace]` table.
     pub trace: TraceSettings,
-    /// Which model `pegboard ask` asks.
+    /// The `[agent]` table.
     pub agent: AgentSettings,
-    /// The policies that hold for the tools of every server; each server carries them too.
+    /// Policies that apply to all servers. Each server also refers to them.
     pub rules: Arc<GlobalRules>,
-    /// What clients get to see, by the profile's name.
+    /// The profiles by name.
     pub profiles: BTreeMap<String, Profile>,
-    /// Everything that is wrong, in the order it was met.
+    /// All problems, in the order they were found.
     pub problems: Vec<Problem>,
-    /// The files that were looked for.
+    /// The files that were searched for.
     pub files: Vec<SourceFile>,
-    /// Files that hold nothing but white space.
+    /// Files that contain only whitespace.
     pub empty_files: Vec<PathBuf>,
-    /// What the files held when they were read.
+    /// Hashes of the files as they were read.
     pub contents: ContentHashes,
     /// Files that were not read because another user owns them.
     pub ignored_files: Vec<PathBuf>,
-    /// Every value in force, with its place.
+    /// Every value in effect, with its source.
     pub values: Vec<EffectiveValue>,
-    /// The project's folder, when there is one.
+    /// The project folder, if there is one.
     pub project: Option<PathBuf>,
-    /// The file that `add` and `remove` change.
+    /// The file that `add` and `remove` edit.
     pub edit_target: PathBuf,
 }
 
 impl LoadedConfig {
-    /// Whether something was left out.
+    /// Whether anything was rejected.
     pub fn has_errors(&self) -> bool {
         self.problems
             .iter()
             .any(|problem| problem.severity == Severity::Error)
     }
 
-    /// Why a server that stands in a file cannot be used.
+    /// Returns the first problem of a rejected server.
     pub fn broken_problem(&self, server: &str) -> Option<&Problem> {
         self.broken
             .get(server)?
@@ -102,7 +101,7 @@ impl LoadedConfig {
             .find_map(|index| self.problems.get(*index))
     }
 
-    /// Names of servers that may have been meant, best first.
+    /// Returns names of servers that are similar to `wrong`, best match first.
     pub fn similar_server_names(&self, wrong: &str) -> Vec<String> {
         let names = self
             .servers
@@ -113,8 +112,7 @@ impl LoadedConfig {
         nearest(corrected.as_deref().unwrap_or(wrong), names)
     }
 
-    /// The files to watch for changes: those that were looked for, and those that would count if they
-    /// appeared.
+    /// Returns the files to watch: all that were searched for, and all that would be read if they were created.
     pub fn watch_list(&self) -> Vec<PathBuf> {
         let mut list: Vec<PathBuf> = self.files.iter().map(|file| file.path.clone()).collect();
         let folders: Vec<PathBuf> = list
@@ -137,8 +135,7 @@ impl LoadedConfig {
     }
 }
 
-/// Reads the whole configuration. It never fails as a whole: what is wrong becomes a problem, and
-/// everything else works.
+/// Loads the configuration. Mistakes become problems; everything else is usable.
 pub fn load(
     options: &LoadOptions,
     env: &Environment,
@@ -152,7 +149,7 @@ pub fn load(
     };
     let mut files = read_files(options, env, paths, limits, &mut loaded);
     let project = loaded.project.clone();
-    let values = Values::new(env, limits, &paths.state_dir).in_project(project.as_deref());
+    let values = ReferenceSource::new(env, limits, &paths.state_dir).in_project(project.as_deref());
     for file in &mut files {
         file.check_root(&values, &mut loaded.problems);
     }
@@ -161,7 +158,7 @@ pub fn load(
     loaded.rules = read_policies(&files, &values, &mut loaded);
     let mut merged = merge_servers(&files, &values, &mut loaded);
     apply_environment(&mut merged, env, &mut loaded);
-    finish(merged, &files, env, paths, key, &mut loaded);
+    build_specs(merged, &files, env, paths, key, &mut loaded);
     read_profiles(&files, &values, &mut loaded);
     read_agent(&files, &values, &mut loaded);
     values.report(&mut loaded);
@@ -169,22 +166,25 @@ pub fn load(
     loaded
 }
 
-fn read_settings(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
-    let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
+fn read_settings(files: &[ConfigFile], values: &ReferenceSource<'_>, loaded: &mut LoadedConfig) {
+    let mut applied: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(entry) = file.table("settings") else {
             continue;
         };
         let mut reader = file.reader(None, values);
-        for entry in loaded.settings.apply(entry, file.layer, &mut reader) {
-            taken.insert(entry.key.as_str(), (file, entry));
+        for entry in loaded.settings.apply(entry, &mut reader) {
+            applied.insert(entry.key.as_str(), (file, entry));
         }
         loaded.problems.append(&mut reader.problems);
     }
-    for (key, value) in loaded.settings.shown() {
-        let place = taken.get(key);
+    let mut keys: Vec<_> = SETTING_KEYS.iter().collect();
+    keys.sort_unstable_by_key(|key| key.name);
+    for key in keys {
+        let place = applied.get(key.name);
+        let value = (key.read.show)(&loaded.settings);
         loaded.values.push(EffectiveValue {
-            key: format!("settings.{key}"),
+            key: format!("settings.{}", key.name),
             value: UntrustedText::new(&value).to_string(),
             layer: place.map_or(Layer::Builtin, |(file, _)| file.layer),
             file: place.map(|(file, _)| file.source.path.clone()),

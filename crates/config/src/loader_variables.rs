@@ -1,11 +1,11 @@
 //! Environment variables that change which code a program loads or runs.
 
-/// One variable, or a family of variables, with the reason why it matters.
+/// A variable, or a family of variables, with the reason why it is dangerous.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LoaderVariable {
-    /// The name; a `*` at the end stands for any rest.
+    /// The name. `*` matches any text.
     pub name: &'static str,
-    /// What a program does with it.
+    /// What programs do with the variable.
     pub reason: &'static str,
 }
 
@@ -13,8 +13,8 @@ const fn row(name: &'static str, reason: &'static str) -> LoaderVariable {
     LoaderVariable { name, reason }
 }
 
-/// Every such variable. Names are compared without regard to case: npm reads both forms, and a false
-/// warning costs less than a missing one.
+/// All such variables. Names are compared without case: npm reads both forms, and a false warning costs less than a
+/// missing one.
 pub const LOADER_VARIABLES: &[LoaderVariable] = &[
     row(
         "LD_*",
@@ -252,7 +252,7 @@ pub const LOADER_VARIABLES: &[LoaderVariable] = &[
     ),
 ];
 
-/// The row of a variable that changes what a program loads or runs; `None` for any other name.
+/// Returns the row that matches a variable's name.
 pub fn loader_variable(name: &str) -> Option<&'static LoaderVariable> {
     LOADER_VARIABLES.iter().find(|row| is_match(row.name, name))
 }

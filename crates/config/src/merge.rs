@@ -1,4 +1,4 @@
-//! Servers of all layers laid over each other.
+//! Combines the servers of all layers.
 
 use std::collections::BTreeMap;
 
@@ -17,24 +17,24 @@ use crate::policies::retained_rules;
 use crate::problem::{shown_path, shown_text};
 use crate::review::ReplacedServer;
 use crate::server::Definition;
-use crate::template::Values;
+use crate::template::ReferenceSource;
 
-/// A server after the files were laid over each other.
+/// A server after all files were merged.
 pub(crate) struct MergedServer<'n> {
     pub(crate) definition: Option<Box<Definition>>,
     pub(crate) layer: Layer,
-    /// Its place, unless only the environment defines it.
+    /// File, root table and entry; `None` if only the environment defines the server.
     pub(crate) place: Option<(&'n ConfigFile, &'n str, &'n Entry)>,
     pub(crate) problems: Vec<usize>,
-    /// The definition of a lower layer that it took the place of.
+    /// The place of the definition that this one replaced.
     pub(crate) replaces: Option<String>,
-    /// The user's own server that a project's file replaced, also when a second project file came after.
+    /// The user's own server that a project's file replaced. Kept when a second project file replaces the first one.
     pub(crate) own: Option<ReplacedServer>,
     pub(crate) env_overrides: Vec<EnvOverride>,
-    /// What the user's own file says about policies of a server that a project's file replaced.
-    pub(crate) kept: Vec<PolicyRule>,
-    /// What the user's own file lets such a server request from clients.
-    pub(crate) kept_requests: ClientRequests,
+    /// Policies of the user's own server that a project's file replaced.
+    pub(crate) user_rules: Vec<PolicyRule>,
+    /// Client requests that the user's own file permits for such a server.
+    pub(crate) user_requests: ClientRequests,
 }
 
 impl<'n> MergedServer<'n> {
@@ -51,7 +51,7 @@ impl<'n> MergedServer<'n> {
 }
 
 impl MergedServer<'_> {
-    /// The user's own server that is lost when a file of this layer defines the server.
+    /// Returns the user's own server that is replaced by a definition of this layer.
     fn own_server(&mut self, by: Layer) -> Option<ReplacedServer> {
         match (by, self.layer) {
             (Layer::Project, Layer::Project) => self.own.take(),
@@ -65,32 +65,32 @@ impl MergedServer<'_> {
         }
     }
 
-    /// The rules that stay when a file of this layer defines the server anew.
+    /// Returns the policies that stay in effect when a file of this layer redefines the server.
     fn rules_to_keep(&mut self, by: Layer) -> Vec<PolicyRule> {
-        let mut kept = std::mem::take(&mut self.kept);
+        let mut user_rules = std::mem::take(&mut self.user_rules);
         if by == Layer::Project
             && self.layer != Layer::Project
             && let Some(definition) = &self.definition
         {
-            kept.extend(retained_rules(self.file(), self.layer, definition));
+            user_rules.extend(retained_rules(self.file(), self.layer, definition));
         }
-        kept
+        user_rules
     }
 
-    /// What a server may request from clients at the most when a file of this layer defines it again.
+    /// Returns the client requests that stay permitted when a file of this layer redefines the server.
     fn requests_to_keep(&self, by: Layer) -> ClientRequests {
         match &self.definition {
             Some(own) if by == Layer::Project && self.layer != Layer::Project => {
-                self.kept_requests.and(own.client_requests())
+                self.user_requests.and(own.client_requests())
             }
-            _ => self.kept_requests,
+            _ => self.user_requests,
         }
     }
 }
 
 pub(crate) fn merge_servers<'n>(
     files: &'n [ConfigFile],
-    values: &Values<'_>,
+    values: &ReferenceSource<'_>,
     loaded: &mut LoadedConfig,
 ) -> BTreeMap<String, MergedServer<'n>> {
     let mut merged: BTreeMap<String, MergedServer<'n>> = BTreeMap::new();
@@ -101,7 +101,7 @@ pub(crate) fn merge_servers<'n>(
         for (root, entry) in file.own_entries(&loaded.settings) {
             loaded.values.push(EffectiveValue {
                 key: format!("{}.{}", root.key, shown_text(&entry.key, 60)),
-                value: "Pegboard itself, not a server of it".to_owned(),
+                value: "Pegboard itself (ignored)".to_owned(),
                 layer: file.layer,
                 file: Some(file.source.path.clone()),
                 line: Some(file.source.line_of(entry.key_start)),
@@ -118,19 +118,19 @@ pub(crate) fn merge_servers<'n>(
                 replaces: None,
                 own: None,
                 env_overrides: Vec::new(),
-                kept: Vec::new(),
-                kept_requests: ClientRequests::default(),
+                user_rules: Vec::new(),
+                user_requests: ClientRequests::default(),
             };
             match merged.get_mut(&key) {
-                // Broken servers of one file may be shown alike; the reader sees the problems of all.
+                // Different invalid names of one file may look the same when escaped; keep the problems of all.
                 Some(old) if old.file().is_some_and(|old| std::ptr::eq(old, file)) => {
                     old.problems.append(&mut new.problems);
                 }
                 Some(old) => {
                     new.replaces = old.shown_place();
                     new.own = old.own_server(file.layer);
-                    new.kept_requests = old.requests_to_keep(file.layer);
-                    new.kept = old.rules_to_keep(file.layer);
+                    new.user_requests = old.requests_to_keep(file.layer);
+                    new.user_rules = old.rules_to_keep(file.layer);
                     *old = new;
                 }
                 None => drop(merged.insert(key, new)),
@@ -161,8 +161,8 @@ pub(crate) fn apply_environment(
             replaces: None,
             own: None,
             env_overrides,
-            kept: Vec::new(),
-            kept_requests: ClientRequests::default(),
+            user_rules: Vec::new(),
+            user_requests: ClientRequests::default(),
         };
         merged.insert(name.to_string(), new);
     }

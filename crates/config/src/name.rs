@@ -1,17 +1,16 @@
-//! Names of servers as files have them.
+//! Server names as written in files.
 
 use pegboard_model::{Reason, SERVER_NAME_MAX, ServerName};
 
 use crate::problem::Problem;
 
-/// What becomes of a written name.
+/// The result of checking a written name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NameCheck {
-    /// It is a name.
     Valid(ServerName),
-    /// It is nearly one, and is used under its corrected form.
+    /// Used under its corrected form.
     Corrected(ServerName),
-    /// The server is left out.
+    /// The server is rejected.
     Invalid {
         reason: Reason,
         why: String,
@@ -19,12 +18,12 @@ pub(crate) enum NameCheck {
     },
 }
 
-/// Longest name of another client's server that is corrected; a longer one is hardly a name.
+/// Longest name in another client's file that is corrected.
 const CLIENT_NAME_MAX: usize = 128;
-/// Hexadecimal digits of the hash in a shortened name.
+/// Number of hexadecimal digits of the hash in a shortened name.
 const HASH_LENGTH: usize = 6;
 
-/// Judges a name. In files of other clients (`lenient`) a name may differ from ours by case, `-`, `.`, `/` and
+/// Checks a name. With `lenient` (other clients' files) a name may differ from a valid one in case, `-`, `.`, `/` and
 /// spaces, and may be longer.
 pub(crate) fn check_name(text: &str, lenient: bool) -> NameCheck {
     let bad = match ServerName::parse(text) {
@@ -45,7 +44,7 @@ pub(crate) fn check_name(text: &str, lenient: bool) -> NameCheck {
         None => "give it a name of a-z, 0-9 and single `_`".to_owned(),
     };
     if reserved {
-        let why = format!("Pegboard keeps the name `{plain}` for itself");
+        let why = format!("the name `{plain}` is reserved");
         return NameCheck::Invalid {
             reason: Reason::ConfigNameReserved,
             why,
@@ -54,25 +53,25 @@ pub(crate) fn check_name(text: &str, lenient: bool) -> NameCheck {
     }
     NameCheck::Invalid {
         reason: Reason::ConfigName,
-        why: format!("this is not a server name: {}", bad.why),
+        why: format!("invalid server name: {}", bad.why),
         help,
     }
 }
 
-/// A name that a user typed, as a server name.
+/// A server name as entered by a user, corrected if necessary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NormalizedName {
-    /// The name that is used.
+    /// The corrected name.
     pub name: ServerName,
-    /// Whether it is not the text that was typed.
+    /// Whether the name differs from what was entered.
     pub is_corrected: bool,
 }
 
 impl NormalizedName {
-    /// Corrects a typed name as names in other clients' files are corrected.
+    /// Corrects a name in the same way as names in other clients' files.
     ///
     /// # Errors
-    /// Fails if the name is reserved or cannot be corrected without guessing.
+    /// Fails if the name is reserved or cannot be corrected unambiguously.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let (name, is_corrected) = match check_name(text, true) {
             NameCheck::Valid(name) => (name, false),
@@ -86,7 +85,7 @@ impl NormalizedName {
 }
 
 fn is_correctable(text: &str) -> bool {
-    // Package names begin with `@`; names of the public registry have one `/`.
+    // Package names begin with `@`; names in the MCP registry contain one `/`.
     let parts: Vec<&str> = text.trim_start_matches('@').split('/').collect();
     let has_word = |part: &&str| part.contains(|c: char| c.is_ascii_alphanumeric());
     text.len() <= CLIENT_NAME_MAX
@@ -101,7 +100,7 @@ fn is_correctable(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b' ' | b'/'))
 }
 
-/// The corrected form, unless it had to be cut or lengthened.
+/// Returns the corrected form, unless it was shortened or extended.
 fn same_letters(text: &str) -> Option<ServerName> {
     let letters = |text: &str| -> String {
         text.chars()
@@ -116,14 +115,14 @@ fn same_letters(text: &str) -> Option<ServerName> {
     ServerName::parse(&corrected).ok()
 }
 
-/// A short form of a name that is too long: whole words, and a hash of the name, so that it stays the same whatever
-/// else is configured. Of a name such as `io.github.user/weather` the part after the `/` says most.
+/// Shortens a name that is too long: whole words and a hash of the full name, so that the result does not depend on
+/// other servers. For a name such as `io.github.user/weather` the part after the `/` is used.
 fn short_form(text: &str) -> Option<ServerName> {
     let telling = text.rsplit('/').next().unwrap_or(text);
     let words = ServerName::corrected(telling)?;
     let room = SERVER_NAME_MAX - HASH_LENGTH - 1;
     let kept = match words.get(..room) {
-        // A word that was cut is left out, unless it is the only one.
+        // Drop a truncated word, unless it is the only one.
         Some(start) if words.len() > room && !words.get(room..)?.starts_with('_') => {
             start.rsplit_once('_').map_or(start, |(whole, _)| whole)
         }

@@ -1,16 +1,15 @@
-//! What was written: one tree for all three formats, each part with its place.
+//! The syntax tree that all three formats are parsed into. Each node has its offset in the file.
 
-/// A value and where it stands.
+/// A value with its byte offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// Byte offset of its first character.
+    /// Offset of the first byte.
     pub(crate) start: usize,
-    /// Byte offset after its last character; for a block that has no end of its own, its start.
+    /// Offset after the last byte. Equal to `start` for blocks without an end of their own.
     pub(crate) end: usize,
     pub(crate) value: Value,
 }
 
-/// What a node holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -19,11 +18,10 @@ pub(crate) enum Value {
     Float(f64),
     Text(String),
     List(Vec<Node>),
-    /// Entries in the order they were written; a key that was written twice stands here twice.
+    /// Entries in order. A duplicate key appears twice.
     Map(Vec<Entry>),
 }
 
-/// A key with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -31,7 +29,7 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// Places are not part of what a tree says.
+/// Offsets are ignored in comparisons.
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
@@ -49,13 +47,13 @@ impl Node {
         Self { start, end, value }
     }
 
-    /// The kind of value in words, for messages.
+    /// The type's name for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
-            Value::Null => "nothing",
-            Value::Bool(_) => "true or false",
+            Value::Null => "null",
+            Value::Bool(_) => "a boolean",
             Value::Integer(_) | Value::Float(_) => "a number",
-            Value::Text(_) => "a text",
+            Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Map(_) => "a table",
         }
@@ -75,12 +73,12 @@ impl Node {
         }
     }
 
-    /// The value under a key; the first one when it was written twice.
+    /// Returns the entry of a key; the first one if it is duplicated.
     pub(crate) fn get(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// Whether it can be told apart from an empty file.
+    /// Whether the node is equivalent to an empty file.
     pub(crate) fn is_empty(&self) -> bool {
         match &self.value {
             Value::Null => true,
@@ -89,7 +87,7 @@ impl Node {
         }
     }
 
-    /// Checks that it holds at most so many values; the error is the place of the first one beyond.
+    /// Counts the values. If there are more than `limit`, returns the offset of the first one beyond it as the error.
     pub(crate) fn count_values(&self, limit: usize) -> Result<usize, usize> {
         let mut left = limit;
         self.take_from(&mut left)?;
@@ -105,7 +103,7 @@ impl Node {
         }
     }
 
-    /// Where the last thing inside it ends.
+    /// Offset of the end of the last nested value.
     pub(crate) fn last_end(&self) -> usize {
         let inner = match &self.value {
             Value::List(items) => items.iter().map(Self::last_end).max(),
@@ -118,7 +116,7 @@ impl Node {
         inner.map_or(self.end, |inner| inner.max(self.end))
     }
 
-    /// The same value as JSON, for what is passed on as JSON; a repeated key keeps its last value.
+    /// Converts to JSON. A duplicate key keeps its last value.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,

@@ -1,8 +1,8 @@
-//! Package runners that fetch whatever version is newest.
+//! Finds packages that a package runner would download without a fixed version.
 
 use pegboard_model::{Template, TemplatePart, Transport};
 
-/// Programs that fetch what they run.
+/// Programs that download the package that they run.
 const RUNNERS: &[&str] = &[
     "npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", "uvx", "pipx", "uv", "docker", "podman",
 ];
@@ -49,7 +49,7 @@ const DOCKER_VALUE_FLAGS: &[&str] = &[
     "--shm-size",
 ];
 
-/// A program's name without its folder and without the ending that Windows gives it.
+/// Returns a program's name without its folder and without the Windows extension.
 pub(crate) fn program_name(program: &str) -> &str {
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     name.strip_suffix(".cmd")
@@ -57,16 +57,16 @@ pub(crate) fn program_name(program: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// A package that is launched without a fixed version.
+/// A package without a fixed version.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnpinnedPackage {
-    /// The package as it was written.
+    /// The package as written.
     pub(crate) package: String,
-    /// How its version is fixed.
+    /// How to pin the version.
     pub(crate) help: &'static str,
 }
 
-/// Finds a package that is launched without a fixed version.
+/// Finds a package that is run without a fixed version.
 pub(crate) fn unpinned_package(transport: &Transport) -> Option<UnpinnedPackage> {
     let Transport::Stdio { command, args, .. } = transport else {
         return None;
@@ -116,7 +116,7 @@ fn known(template: &Template) -> String {
     known.collect()
 }
 
-/// Where the package is named: after a flag that says so, else the first word that is no flag.
+/// Returns the position of the package: the value of a flag that names it, or the first word that is not a flag.
 fn package_position(words: &[&str], ecosystem: Ecosystem) -> Option<usize> {
     let names_package: &[&str] = match ecosystem {
         Ecosystem::Npm => &["-p", "--package"],
@@ -163,7 +163,7 @@ impl Ecosystem {
             || package.starts_with(['.', '/', '~'])
             || package.starts_with("file:")
         {
-            // A local folder, or a name that is not known yet.
+            // A local folder, or a name that contains a stored secret and is not known yet.
             return true;
         }
         let is_version = |version: &str| version.starts_with(|c: char| c.is_ascii_digit());

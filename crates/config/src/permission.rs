@@ -1,9 +1,9 @@
-//! Who else may change a file.
+//! Ownership and permissions of config files.
 
 use std::fs::Metadata;
 use std::path::Path;
 
-/// Why a file could have been written by somebody else, when it could.
+/// Returns why other users could have written a file, or `None` if they could not.
 #[cfg(unix)]
 pub(crate) fn writable_by_others(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
@@ -18,20 +18,20 @@ pub(crate) fn writable_by_others(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Why a file could have been written by somebody else; not known on this system.
+/// Not checked on this system.
 #[cfg(not(unix))]
 pub(crate) fn writable_by_others(_path: &Path) -> Option<&'static str> {
     None
 }
 
-/// Whether neither this user nor root owns a file. What root owns, root could change anyway.
+/// Whether the owner is neither this user nor root. Root could change any file anyway.
 #[cfg(unix)]
 pub(crate) fn is_owned_by_other(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     is_other(metadata.uid(), rustix::process::geteuid().as_raw())
 }
 
-/// Whether another user owns a file; not known on this system.
+/// Not checked on this system.
 #[cfg(not(unix))]
 pub(crate) fn is_owned_by_other(_metadata: &Metadata) -> bool {
     false
@@ -42,13 +42,14 @@ fn is_other(owner: u32, own: u32) -> bool {
     owner != own && owner != 0
 }
 
-/// Whether another user put a file where it is: the file, a link to it, or its folder `.pegboard` is theirs. A link
-/// counts by itself, or it could bring a file of this user into a place where it was never meant to be.
+/// Whether another user placed this file: the file, a link to it, or its `.pegboard` folder belongs to them. Links
+/// are checked by themselves, because a link could bring a file of this user into a place where it was not meant to
+/// be read.
 pub(crate) fn is_placed_by_other(path: &Path) -> bool {
     let folder = path.parent().filter(|folder| folder.ends_with(".pegboard"));
     let links = [Some(path), folder].into_iter().flatten();
     let is_other =
-        |found: std::io::Result<Metadata>| found.is_ok_and(|about| is_owned_by_other(&about));
+        |found: std::io::Result<Metadata>| found.is_ok_and(|metadata| is_owned_by_other(&metadata));
     links
         .flat_map(|path| [std::fs::symlink_metadata(path), std::fs::metadata(path)])
         .any(is_other)

@@ -1,8 +1,8 @@
 //! The `[policies]` table: rules for the tools of every server.
 //!
-//! A project's file can only tighten what the user's own file says: its rules are kept apart by their layer, and
-//! whoever weighs them takes the stricter result. What the user says of a server that a project defines anew is
-//! kept for the same reason.
+//! A project's file can only tighten the user's own policies. Its rules are stored with their layer, and the stricter
+//! result applies. For the same reason the user's policies of a server stay in effect when a project redefines the
+//! server.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::explain::explain_entry;
 use crate::file::ConfigFile;
 use crate::load::LoadedConfig;
 use crate::server::Definition;
-use crate::template::Values;
+use crate::template::ReferenceSource;
 
-/// Rules in all files together; more would make every listing slow.
+/// Maximum number of rules in all files together. More would slow down every listing.
 const MAX_RULES: usize = 1_000;
 
-/// Reads the rules of all files. A rule whose policy cannot be read asks until it is mended: leaving it out
-/// could allow what it was written against.
+/// Reads the rules of all files. A rule with an invalid policy is treated as `ask` until it is fixed, because
+/// ignoring it could allow what it was meant to prevent.
 pub(crate) fn read_policies(
     files: &[ConfigFile],
-    values: &Values<'_>,
+    values: &ReferenceSource<'_>,
     loaded: &mut LoadedConfig,
 ) -> Arc<GlobalRules> {
     let mut global = GlobalRules {
@@ -36,9 +36,10 @@ pub(crate) fn read_policies(
         let example = r#"{"delete_*": "ask"}"#;
         for entry in reader.table(root, example).unwrap_or_default() {
             if global.rules.len() >= MAX_RULES {
-                let message =
-                    format!("more than {MAX_RULES} rules are given; from here on all tools ask");
-                reader.invalid(entry.key_start, message, "join rules with `*`");
+                let message = format!(
+                    "more than {MAX_RULES} rules are given; from here on all tools need approval"
+                );
+                reader.invalid(entry.key_start, message, "combine rules with `*`");
                 global.rules.push(PolicyRule {
                     pattern: "*".to_owned(),
                     policy: Policy::Ask,
@@ -68,7 +69,7 @@ fn origin(file: &ConfigFile, line: usize) -> Origin {
     }
 }
 
-/// What a definition that is replaced says about policies, as rules that stay.
+/// Returns the policies of a replaced definition, as rules that stay in effect.
 pub(crate) fn retained_rules(
     file: Option<&ConfigFile>,
     layer: Layer,
@@ -80,15 +81,15 @@ pub(crate) fn retained_rules(
         origin: Origin {
             layer,
             file: file.map(|file| file.source.path.to_path_buf()),
-            line: definition.rule_lines.get(&key).copied(),
+            line: definition.options.rule_lines.get(&key).copied(),
         },
     };
     let mut rules = Vec::new();
-    rules.extend((definition.policy).map(|policy| rule("", "policy".to_owned(), policy)));
-    for (pattern, policy) in &definition.policies {
+    rules.extend((definition.options.policy).map(|policy| rule("", "policy".to_owned(), policy)));
+    for (pattern, policy) in &definition.options.policies {
         rules.push(rule(pattern, format!("policies.{pattern}"), *policy));
     }
-    for (tool, words) in &definition.tools {
+    for (tool, words) in &definition.options.tools {
         if words.enabled == Some(false) {
             let key = format!("tools.{tool}.enabled");
             rules.push(rule(tool, key, Policy::Disable));
@@ -97,8 +98,12 @@ pub(crate) fn retained_rules(
     rules
 }
 
-/// The rules of a server, with those that hold for all.
-pub(crate) fn complete(rules: &mut ServerRules, kept: Vec<PolicyRule>, global: &Arc<GlobalRules>) {
-    rules.user_rules = kept;
+/// Adds the retained and the global rules to a server's own.
+pub(crate) fn attach_rules(
+    rules: &mut ServerRules,
+    user_rules: Vec<PolicyRule>,
+    global: &Arc<GlobalRules>,
+) {
+    rules.user_rules = user_rules;
     rules.global = global.clone();
 }

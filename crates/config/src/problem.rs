@@ -1,4 +1,4 @@
-//! What is wrong in a configuration: where, what, and what to write instead.
+//! Problems found in a configuration: where, what, and how to fix it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,46 +9,46 @@ use serde::Serialize;
 
 use crate::text::SourceText;
 
-/// How much a problem matters.
+/// The severity of a problem, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Everything works, and could be safer.
+    /// Everything works, but could be safer.
     Advice,
-    /// Something that was written has no effect, or not the one that was meant.
+    /// Something has no effect, or not the intended one.
     Warning,
-    /// A server or a file is left out.
+    /// A server or a file was rejected.
     Error,
 }
 
-/// One thing that is wrong. It holds no secret: lines are masked before they are kept here.
+/// One mistake in a configuration. It contains no secrets: lines are masked before they are stored here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// How much it matters.
     pub severity: Severity,
-    /// The code from the one table.
+    /// The error code.
     pub reason: Reason,
-    /// The server it is about, as it was written (escaped).
+    /// The server that is affected, as written and escaped.
     pub server: Option<String>,
-    /// The file it is in.
+    /// The file that contains the mistake.
     pub file: Option<PathBuf>,
     /// The line, from 1.
     pub line: Option<usize>,
     /// The column in characters, from 1.
     pub column: Option<usize>,
-    /// The line itself, with anything that may be a secret masked.
+    /// The line, with possible secrets masked.
     pub line_text: Option<String>,
     /// What is wrong.
     pub message: String,
-    /// What to write or do instead.
+    /// How to fix it.
     pub help: String,
-    /// How many characters of `line_text` stand before the marked place.
+    /// Number of characters of `line_text` before the marked position.
     #[serde(skip)]
     pub mark: usize,
 }
 
 impl Problem {
-    /// A problem without a place; the help is the table's until a better one is given.
+    /// Creates a problem without a location. The help is the error code's default.
     pub fn new(severity: Severity, reason: Reason, message: impl Into<String>) -> Self {
         Self {
             severity,
@@ -64,7 +64,7 @@ impl Problem {
         }
     }
 
-    /// An error without a place.
+    /// Creates an error without a location.
     pub fn error(reason: Reason, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, reason, message)
     }
@@ -73,9 +73,9 @@ impl Problem {
         Self::new(Severity::Warning, reason, message)
     }
 
-    /// A file that could not be read or written.
+    /// Creates the error for a file that cannot be read or written.
     pub(crate) fn io(path: &Path, doing: &str, error: &std::io::Error) -> Self {
-        let message = format!("could not {doing} `{}`: {error}", shown_path(path));
+        let message = format!("cannot {doing} `{}`: {error}", shown_path(path));
         Self::error(Reason::ConfigIo, message).in_file(path)
     }
 
@@ -94,7 +94,7 @@ impl Problem {
         self
     }
 
-    /// Points at a byte of a file.
+    /// Sets file, line and column from a byte offset.
     pub(crate) fn at(mut self, source: &SourceText, offset: usize) -> Self {
         self.file = Some(source.path.to_path_buf());
         if !source.count_problem(self.severity) {
@@ -111,8 +111,8 @@ impl Problem {
     }
 }
 
-/// Untrusted text as a person may see it, at most so many characters. Nearly all of it is plain, and there
-/// is much of it in a large configuration.
+/// Escapes text for display and shortens it to `limit` characters. Most text needs neither, and a large configuration
+/// has much of it, so that case does not allocate.
 pub(crate) fn shown_text(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
         return Cow::Borrowed(text);
@@ -120,13 +120,13 @@ pub(crate) fn shown_text(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(UntrustedText::new(text).shortened(limit).to_string())
 }
 
-/// A path as a person may see it.
+/// Escapes a path for display.
 pub(crate) fn shown_path(path: &Path) -> String {
     UntrustedText::new(&path.to_string_lossy()).to_string()
 }
 
 impl Problem {
-    /// The problem in one line, for places where it is not the matter at hand.
+    /// Formats the problem on one line.
     pub fn in_one_line(&self) -> String {
         let place = self.place().map(|place| format!(" ({place})"));
         format!(

@@ -1,4 +1,4 @@
-//! Keeps a file with very many mistakes from filling the screen and the memory.
+//! Limits how many problems one file can produce.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,18 +9,19 @@ use crate::file::ConfigFile;
 use crate::load::LoadedConfig;
 use crate::problem::{Problem, Severity, shown_path};
 
-/// What is known of one file's problems while they are gone through.
+/// Counters for one file's problems.
 #[derive(Default)]
 struct FileProblems {
     errors: usize,
     kept: usize,
     left_out: usize,
     worst: Option<Severity>,
-    /// Where the problem that stands for those left out will be.
+    /// Index of the problem that summarizes those left out.
     summary: Option<usize>,
 }
 
-/// Keeps at most `config_problems` problems of each file, errors before warnings, and adds one for all others.
+/// Keeps at most `config_problems` problems of each file, errors before warnings, and adds one that counts the
+/// others.
 pub(crate) fn limit_problems(loaded: &mut LoadedConfig, files: &[ConfigFile], limits: &Limits) {
     let limit = limits.config_problems;
     let mut shares: BTreeMap<PathBuf, FileProblems> = BTreeMap::new();
@@ -31,7 +32,7 @@ pub(crate) fn limit_problems(loaded: &mut LoadedConfig, files: &[ConfigFile], li
             share.errors += usize::from(problem.severity == Severity::Error);
         }
     }
-    // Warnings beyond the limit were counted and not made.
+    // Warnings beyond the limit were only counted.
     for file in files {
         let left_out = file.source.left_out();
         if left_out > 0 {
@@ -54,7 +55,7 @@ pub(crate) fn limit_problems(loaded: &mut LoadedConfig, files: &[ConfigFile], li
         })
         .collect();
     let mut kept = Vec::new();
-    // For each old place the new one, or the file whose summary stands for it.
+    // For each old index the new one, or the file whose summary replaces it.
     let mut places: Vec<Result<usize, PathBuf>> = Vec::with_capacity(loaded.problems.len());
     for problem in loaded.problems.drain(..) {
         let left = problem.file.as_ref().and_then(|file| room.get_mut(file));
@@ -80,7 +81,7 @@ pub(crate) fn limit_problems(loaded: &mut LoadedConfig, files: &[ConfigFile], li
         let message = format!("`{file_name}` has {more} more problems, which are not shown");
         let severity = share.worst.unwrap_or(Severity::Warning);
         let summary = Problem::new(severity, Reason::ConfigTooLarge, message)
-            .help("fix those that are shown, and check the file again")
+            .help("fix the problems that are shown, then check the file again")
             .in_file(file);
         kept.push(summary);
     }

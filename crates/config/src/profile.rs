@@ -1,89 +1,103 @@
-//! The `[profiles.NAME]` tables: what clients get to see.
+//! The `[profiles.NAME]` tables: which tools a client sees.
 
 use std::collections::BTreeMap;
 
 use pegboard_model::{Layer, Reason, ServerName, UntrustedText};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::explain::{EffectiveValue, explain_entry};
 use crate::file::ConfigFile;
+use crate::keys::{ValueType, impl_words};
+use crate::kinds::{BOOLEAN, Kind, TEXTS, key_table, one_of};
 use crate::load::LoadedConfig;
 use crate::node::{Entry, Value};
 use crate::problem::{Severity, shown_path};
 use crate::profile_narrowing::{RejectedKey, WrittenKeys, bounded, narrowed};
-use crate::reader::{TableReader, duplicates, nearest};
-use crate::template::Values;
+use crate::reader::{TableReader, nearest};
+use crate::template::ReferenceSource;
 
-/// The profile of clients that name none.
+/// The profile of clients that do not name one.
 pub const DEFAULT_PROFILE: &str = "default";
 
-/// The keys of a profile.
-pub(crate) const PROFILE_KEYS: &[&str] = &["mode", "pinned", "prefix", "servers"];
-
-/// Longest name: it stands in addresses.
+/// Maximum length of a name. Names are part of URLs.
 const MAX_NAME_LENGTH: usize = 32;
 
-/// How tools are shown.
+/// Which tools a client's tool list contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProfileMode {
-    /// The meta tools and what is pinned.
+    /// The meta tools and the pinned tools.
     #[default]
     Lazy,
-    /// Every tool, no meta tools.
+    /// Every tool, without the meta tools.
     Direct,
-    /// Every tool, and the meta tools.
+    /// Every tool and the meta tools.
     Both,
 }
 
-/// What clients that name it get to see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Profile {
-    /// The servers by name or pattern with `*`; empty means all.
-    pub servers: Vec<String>,
-    /// Tools that are listed in any mode, as `server/tool`; either part may hold `*`.
-    pub pinned: Vec<String>,
-    /// How tools are shown.
-    pub mode: ProfileMode,
-    /// Whether names carry their server.
-    pub prefix: bool,
-}
-
-impl Default for Profile {
-    fn default() -> Self {
-        Self {
-            servers: Vec::new(),
-            pinned: Vec::new(),
-            mode: ProfileMode::Lazy,
-            prefix: true,
+impl ProfileMode {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Lazy => "lazy",
+            Self::Direct => "direct",
+            Self::Both => "both",
         }
     }
 }
 
-/// The profiles of some files by name, with their places.
+impl_words! {
+    ProfileMode: Lazy, Direct, Both;
+}
+
+/// Tools as `server/tool`.
+const PINNED: Kind<Vec<String>> = Kind {
+    value_type: ValueType::Custom(
+        || json!({ "type": "array", "items": { "type": "string", "pattern": "^[^/]+/.+$" } }),
+    ),
+    ..TEXTS
+};
+
+key_table! {
+    /// Which servers and tools a client sees.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    pub struct Profile, PROFILE_KEYS;
+
+    /// Server names, or patterns with `*`. If empty, all servers.
+    servers: Vec<String> = Vec::new(), TEXTS;
+    /// Tools that are listed in every mode, as `server/tool`. Both parts may contain `*`.
+    pinned: Vec<String> = Vec::new(), PINNED;
+    /// What the tool list contains: the meta tools and the pinned tools (`lazy`), every tool (`direct`), or all of them
+    /// (`both`).
+    mode: ProfileMode = ProfileMode::Lazy, one_of();
+    /// Whether tool names start with the server's name. `false` needs exactly one server, named without `*`.
+    prefix: bool = true, BOOLEAN;
+}
+
+/// Profile entries by name, with their files.
 type ProfileEntries<'n> = BTreeMap<&'n str, (&'n ConfigFile, &'n Entry)>;
 
-/// Reads the profiles of all files. A project's profiles can only narrow what the user's own files say. The servers must
-/// be known already.
-pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
-    let (mut own, mut of_project) = (ProfileEntries::new(), ProfileEntries::new());
+/// Reads the profiles of all files. A project's profiles can only narrow the user's own. Must be called after the
+/// servers are loaded.
+pub(crate) fn read_profiles(
+    files: &[ConfigFile],
+    values: &ReferenceSource<'_>,
+    loaded: &mut LoadedConfig,
+) {
+    let (mut own, mut project_profiles) = (ProfileEntries::new(), ProfileEntries::new());
     for file in files {
         let Some(root) = file.table("profiles") else {
             continue;
         };
         let mut reader = file.reader(None, values);
         let example = "{ work = { servers = [\"github\"] } }";
-        let entries = reader.table(root, example).unwrap_or_default();
-        let twice: Vec<&str> = duplicates(entries)
-            .iter()
-            .map(|(_, entry)| entry.key.as_str())
-            .collect();
+        let entries = reader.unique_entries(root, example);
         let found = match file.layer {
-            Layer::Project => &mut of_project,
+            Layer::Project => &mut project_profiles,
             _ => &mut own,
         };
         for entry in entries {
-            if is_name(entry, &mut reader) && !twice.contains(&entry.key.as_str()) {
+            if is_name(entry, &mut reader) {
                 found.insert(&entry.key, (file, entry));
             }
         }
@@ -99,7 +113,7 @@ pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &
     }
     let default = loaded.profiles.get(DEFAULT_PROFILE).cloned();
     let default = default.filter(|_| own.contains_key(DEFAULT_PROFILE));
-    for (name, (file, entry)) in of_project {
+    for (name, (file, entry)) in project_profiles {
         let mut reader = file.reader(None, values);
         if let Some(profile) = read_profile(entry, loaded, &mut reader) {
             let place = (file, entry);
@@ -118,7 +132,7 @@ pub(crate) fn read_profiles(files: &[ConfigFile], values: &Values<'_>, loaded: &
     }
 }
 
-/// Takes over as much of a project's profile as narrows what the user's own file says, and reports the rest.
+/// Applies the part of a project's profile that narrows the user's own, and reports the rest.
 fn apply_project_profile(
     name: &str,
     wanted: Profile,
@@ -140,15 +154,13 @@ fn apply_project_profile(
             narrowed(own, &wanted, keys, &known)
         }
         (Some(_), None) => {
-            // What the user meant is not known, so nothing may take its place.
+            // The user's intention is unknown, so the project's profile must not be used instead.
             let message =
-                format!("the project's profile `{name}` is not used: yours cannot be read");
-            reader.report(
-                Severity::Warning,
-                Reason::ConfigInvalid,
+                format!("the project's profile `{name}` is ignored because yours is invalid");
+            reader.warn(
                 entry.key_start,
                 message,
-                "correct the profile in your own config file",
+                "fix the profile in your own config file",
             );
             return;
         }
@@ -185,15 +197,13 @@ fn report_rejected(not: &RejectedKey, profile: &Entry, reader: &mut TableReader<
         }
         _ => format!("`{}`", not.key),
     };
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
+    reader.warn(
         item.map_or(entry.node.start, |item| item.start),
         format!(
-            "a project file can only narrow a profile; {what} is not taken: {}",
+            "a project file can only narrow a profile; {what} is ignored: {}",
             not.why
         ),
-        "write it into your own config file, if you mean it",
+        "set it in your own config file",
     );
 }
 
@@ -208,8 +218,7 @@ fn explain(name: &str, file: &ConfigFile, profile: &Entry, loaded: &mut LoadedCo
     }
 }
 
-/// Leaves one row for each key of a narrowed profile, with the value that holds. `first` is the first row of the
-/// project's file.
+/// Leaves one row per key of a narrowed profile, with the effective value. `first` is the project file's first row.
 fn correct_rows(
     name: &str,
     profile: &Profile,
@@ -219,22 +228,22 @@ fn correct_rows(
 ) {
     let list =
         |texts: &[String]| UntrustedText::new(&format!("[{}]", texts.join(", "))).to_string();
-    let mut of_project = loaded.values.split_off(first);
-    // A key that is refused as a whole keeps the row of the user's file.
-    of_project.retain(|row| {
+    let mut project_profiles = loaded.values.split_off(first);
+    // A key that is rejected as a whole keeps the row of the user's file.
+    project_profiles.retain(|row| {
         let key = row.key.rsplit('.').next().unwrap_or_default();
         !rejected
             .iter()
             .any(|not| not.key == key && not.item.is_none())
     });
-    for row in &mut of_project {
+    for row in &mut project_profiles {
         match row.key.strip_prefix(&format!("profiles.{name}.")) {
             Some("servers") => row.value = list(&profile.servers),
             Some("pinned") => row.value = list(&profile.pinned),
             _ => {}
         }
     }
-    for row in of_project {
+    for row in project_profiles {
         match loaded.values.iter_mut().find(|own| own.key == row.key) {
             Some(own) => {
                 let place = own.file.as_deref().map(shown_path).unwrap_or_default();
@@ -274,47 +283,44 @@ fn read_profile(
     reader: &mut TableReader<'_>,
 ) -> Option<Profile> {
     let mut profile = Profile::default();
-    let mut unprefixed = None;
-    for entry in reader.table(entry, "{ servers = [\"github\"] }")? {
+    let entries = reader.table(entry, "{ servers = [\"github\"] }")?;
+    let keys = reader.each_key(
+        entries,
+        PROFILE_KEYS,
+        "a profile",
+        |reader, entry, field| (field.apply)(&mut profile, entry, reader),
+    );
+    for entry in keys {
         match entry.key.as_str() {
             "servers" => {
-                profile.servers = reader.texts(entry)?;
-                for (at, server) in placed(entry, &profile.servers) {
+                for (at, server) in with_offsets(entry, &profile.servers) {
                     check_server(server, at, loaded, reader);
                 }
             }
             "pinned" => {
-                profile.pinned = reader.texts(entry)?;
-                for (at, pattern) in placed(entry, &profile.pinned) {
+                for (at, pattern) in with_offsets(entry, &profile.pinned) {
                     check_pinned(pattern, at, loaded, reader);
                 }
             }
-            "mode" => {
-                use ProfileMode::{Both, Direct, Lazy};
-                let words = [("lazy", Lazy), ("direct", Direct), ("both", Both)];
-                profile.mode = reader.word(entry, &words)?;
-            }
-            "prefix" => {
-                profile.prefix = reader.boolean(entry)?;
-                unprefixed = Some(entry);
-            }
-            _ => reader.unknown_key(entry, "a profile", PROFILE_KEYS),
+            "prefix" if !profile.prefix && !profile.has_one_server() => reader.invalid(
+                entry.node.start,
+                "`prefix = false` needs exactly one server; otherwise tool names would be ambiguous",
+                "name one server in `servers`, without `*`, or remove `prefix`",
+            ),
+            _ => {}
         }
-    }
-    if let Some(entry) = unprefixed.filter(|_| !profile.prefix)
-        && !matches!(profile.servers.as_slice(), [only] if !only.contains('*'))
-    {
-        reader.invalid(
-            entry.node.start,
-            "`prefix = false` needs exactly one server, or names would not tell whose tool is meant",
-            "name one server in `servers`, without `*`, or remove `prefix`",
-        );
     }
     (!reader.failed()).then_some(profile)
 }
 
-/// The texts of a list with their places.
-fn placed<'t>(entry: &Entry, texts: &'t [String]) -> Vec<(usize, &'t str)> {
+impl Profile {
+    fn has_one_server(&self) -> bool {
+        matches!(self.servers.as_slice(), [only] if !only.contains('*'))
+    }
+}
+
+/// Returns the items of a list with their offsets.
+fn with_offsets<'t>(entry: &Entry, texts: &'t [String]) -> Vec<(usize, &'t str)> {
     let Value::List(items) = &entry.node.value else {
         return Vec::new();
     };
@@ -322,8 +328,8 @@ fn placed<'t>(entry: &Entry, texts: &'t [String]) -> Vec<(usize, &'t str)> {
     items.iter().map(|item| item.start).zip(texts).collect()
 }
 
-/// A server that is not there is a warning only: the profile works with the others, and the server may
-/// come later.
+/// Warns of an unknown server. This is not an error: the profile works with the others, and the server may be added
+/// later.
 fn check_server(name: &str, at: usize, loaded: &LoadedConfig, reader: &mut TableReader<'_>) {
     if name.contains('*') {
         return;
@@ -354,7 +360,7 @@ fn check_pinned(pattern: &str, at: usize, loaded: &LoadedConfig, reader: &mut Ta
         }
         _ => reader.invalid(
             at,
-            "`pinned` must hold tools as `server/tool`",
+            "`pinned` must contain tools as `server/tool`",
             "write for example `[\"github/create_issue\", \"time/*\"]`",
         ),
     }

@@ -1,17 +1,18 @@
-//! How a project's profile is combined with the user's own: a project can only narrow.
+//! Combines a project's profile with the user's own. A project can only narrow.
 //!
-//! A profile that the user's own file has too stays the user's, with fewer servers and pinned tools and with a mode
-//! that lists fewer tools. A profile that only the project has reaches no server that the user's `default` profile
+//! A profile that both files define keeps the user's values, with fewer servers and pinned tools and a mode that
+//! lists fewer tools. A profile that only the project defines cannot use servers that the user's `default` profile
 //! leaves out.
 
 use pegboard_model::matches_pattern;
 
 use crate::profile::{DEFAULT_PROFILE, Profile, ProfileMode};
 
-/// In a list of servers: no server at all, where an empty list would mean all of them. No server can have this name.
+/// The only item of a server list that matches no server. An empty list would mean all servers. Not a valid server
+/// name.
 pub(crate) const NO_SERVER: &str = "-";
 
-/// The keys that a project's profile writes.
+/// The keys that a project's profile contains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WrittenKeys {
     pub(crate) mode: bool,
@@ -19,18 +20,16 @@ pub(crate) struct WrittenKeys {
     pub(crate) prefix: bool,
 }
 
-/// Something of a project's profile that does not hold.
+/// A part of a project's profile that was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RejectedKey {
-    /// The key that it is about.
     pub(crate) key: &'static str,
-    /// The position in the list, for a key that has one.
+    /// The position in the list, if the key is a list.
     pub(crate) item: Option<usize>,
-    /// Why it is not taken.
     pub(crate) why: String,
 }
 
-/// A project's profile under the user's own of the same name.
+/// Narrows the user's profile by the project's profile of the same name.
 pub(crate) fn narrowed(
     own: &Profile,
     wanted: &Profile,
@@ -74,7 +73,7 @@ pub(crate) fn narrowed(
         rejected.push(RejectedKey {
             key: "prefix",
             item: None,
-            why: "your profile of the same name decides it".to_owned(),
+            why: "your profile of the same name takes precedence".to_owned(),
         });
     }
     let profile = Profile {
@@ -86,7 +85,7 @@ pub(crate) fn narrowed(
     (profile, rejected)
 }
 
-/// A project's profile that the user's file does not have, under the user's `default` profile.
+/// Limits a profile that only the project defines to the servers of the user's `default` profile.
 pub(crate) fn bounded(
     default: &Profile,
     wanted: &Profile,
@@ -102,7 +101,7 @@ pub(crate) fn bounded(
     (profile, rejected)
 }
 
-/// How much a mode puts before a model.
+/// Orders modes by the number of tools that they list.
 fn listed(mode: ProfileMode) -> u8 {
     match mode {
         ProfileMode::Lazy => 0,
@@ -111,7 +110,7 @@ fn listed(mode: ProfileMode) -> u8 {
     }
 }
 
-/// The servers of both profiles. Where two patterns overlap, the servers that are known now are named.
+/// Returns the servers of both profiles. Where two patterns overlap, the currently known servers are listed.
 fn common_servers(
     own: &Profile,
     wanted: &Profile,
@@ -144,8 +143,8 @@ fn common_servers(
             key: "servers",
             item: Some(at),
             why: match pattern.contains(['*', '?']) {
-                true => format!("{whose} does not have every server that it matches"),
-                false => format!("{whose} does not have it"),
+                true => format!("{whose} does not include every server that it matches"),
+                false => format!("{whose} does not include it"),
             },
         });
     }
@@ -157,8 +156,8 @@ fn common_servers(
     common
 }
 
-/// Whether a pattern matches everything that another name or pattern does. Of two patterns only the same one is known
-/// to, and `*`.
+/// Whether a pattern matches everything that another name or pattern matches. A pattern is only covered by itself and
+/// by `*`.
 fn covers(wide: &str, narrow: &str) -> bool {
     let is_pattern = narrow.contains(['*', '?']);
     wide == narrow || wide == "*" || (!is_pattern && matches_pattern(wide, narrow))

@@ -1,33 +1,33 @@
-//! Values of the kind a key wants, or a problem that says what to write.
+//! Reads values of the expected type, or reports how to write them.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
 use pegboard_model::{Layer, Policy, Reason, Template, UntrustedText};
 
 use crate::duration::parse_duration;
+use crate::keys::{Key, Word, find};
 use crate::node::{Entry, Node, Value};
 use crate::problem::{Problem, Severity};
-use crate::sensitive::shown_name;
-use crate::template::{TemplateError, Values, is_secret_reference, resolve};
+use crate::sensitive::masked_name;
+use crate::template::{ReferenceSource, TemplateError, is_secret_reference, resolve};
 use crate::text::SourceText;
 
-/// The annotations that a rule can name in place of a tool.
+/// Annotations that a policy rule can name instead of a tool.
 pub(crate) const ANNOTATIONS: [&str; 2] = ["@destructive", "@read_only"];
 
-/// Reads the values of one table (a server or the settings) and collects what is wrong with them.
+/// Reads the values of one table and collects its problems.
 pub(crate) struct TableReader<'a> {
     pub(crate) source: &'a SourceText,
-    pub(crate) values: &'a Values<'a>,
-    /// The layer of the file: a project's servers run in the project, the user's own ones do not.
+    pub(crate) values: &'a ReferenceSource<'a>,
+    /// The file's layer. A project's servers run in the project folder, the user's own servers do not.
     pub(crate) layer: Layer,
-    /// The folder relative paths start from.
+    /// The folder that relative paths start from.
     pub(crate) folder: &'a Path,
-    /// The server's name as it was written, when it is one.
+    /// The server's name as written, if the table is a server.
     pub(crate) server: Option<&'a str>,
-    /// The server's own `env`, once it is read: references look there first.
+    /// The server's `env`, once it was read. References are looked up here first.
     pub(crate) own_env: BTreeMap<String, Template>,
     pub(crate) problems: Vec<Problem>,
 }
@@ -47,7 +47,7 @@ impl<'a> TableReader<'a> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        if severity != Severity::Error && self.source.leaves_out_warning() {
+        if severity != Severity::Error && self.source.skips_warning() {
             return;
         }
         let mut problem = Problem::new(severity, reason, message)
@@ -68,7 +68,11 @@ impl<'a> TableReader<'a> {
         self.report(Severity::Error, Reason::ConfigInvalid, at, message, help);
     }
 
-    /// How to write a key with a value, given as JSON, in this file's format.
+    pub(crate) fn warn(&mut self, at: usize, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
+    }
+
+    /// Formats a key with a value, given as JSON, in the file's format.
     pub(crate) fn example(&self, key: &str, value: &str) -> String {
         format!(
             "write `{}`",
@@ -89,7 +93,7 @@ impl<'a> TableReader<'a> {
         match &entry.node.value {
             Value::Text(text) => Some(text.clone()),
             _ => {
-                self.wrong_kind(entry, "a text", "\"…\"");
+                self.wrong_kind(entry, "a string", "\"…\"");
                 None
             }
         }
@@ -105,7 +109,7 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// A duration; `zero` tells whether it may be zero.
+    /// Reads a duration. `zero` permits a duration of zero.
     pub(crate) fn duration(&mut self, entry: &Entry, zero: bool) -> Option<Duration> {
         let parsed = match &entry.node.value {
             Value::Text(text) => parse_duration(text),
@@ -150,7 +154,7 @@ impl<'a> TableReader<'a> {
 
     pub(crate) fn texts(&mut self, entry: &Entry) -> Option<Vec<String>> {
         let Value::List(items) = &entry.node.value else {
-            self.wrong_kind(entry, "a list of texts", "[\"…\", \"…\"]");
+            self.wrong_kind(entry, "a list of strings", "[\"…\", \"…\"]");
             return None;
         };
         let mut texts = Vec::with_capacity(items.len());
@@ -159,7 +163,7 @@ impl<'a> TableReader<'a> {
                 Value::Text(text) => texts.push(text.clone()),
                 _ => {
                     let message = format!(
-                        "`{}` must hold texts only, but here is {}",
+                        "`{}` must contain only strings, but this is {}",
                         entry.key,
                         item.kind()
                     );
@@ -171,8 +175,14 @@ impl<'a> TableReader<'a> {
         Some(texts)
     }
 
-    /// One of a few words.
-    pub(crate) fn word<T: Copy>(&mut self, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
+    /// Reads one of the words of an enum.
+    pub(crate) fn one_of<T: Word>(&mut self, entry: &Entry) -> Option<T> {
+        let words: Vec<(&str, T)> = T::ALL.iter().map(|value| (value.word(), *value)).collect();
+        self.choice(entry, &words)
+    }
+
+    /// Reads one of a fixed set of words.
+    pub(crate) fn choice<T: Copy>(&mut self, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
         let found = match &entry.node.value {
             Value::Text(text) => words.iter().find(|(word, _)| word == text),
             _ => None,
@@ -193,17 +203,12 @@ impl<'a> TableReader<'a> {
         found.map(|(_, value)| *value)
     }
 
-    pub(crate) fn policy(&mut self, entry: &Entry) -> Option<Policy> {
-        let all = [Policy::Allow, Policy::Ask, Policy::Deny, Policy::Disable];
-        self.word(entry, &all.map(|policy| (policy.as_str(), policy)))
-    }
-
-    /// The policy of a rule in a table of policies; a problem when its key names an annotation that no tool has.
+    /// Reads the policy of a rule. Reports a key that is an unknown annotation.
     pub(crate) fn rule(&mut self, entry: &Entry) -> Option<Policy> {
-        let policy = self.policy(entry)?;
+        let policy = self.one_of::<Policy>(entry)?;
         if entry.key.starts_with('@') && !ANNOTATIONS.contains(&entry.key.as_str()) {
             let key = UntrustedText::new(&entry.key).shortened(60).to_string();
-            let message = format!("`{key}` is no annotation of tools");
+            let message = format!("`{key}` is not a tool annotation");
             let help = format!("write one of `{}`", ANNOTATIONS.join("`, `"));
             self.invalid(entry.key_start, message, help);
             return None;
@@ -211,12 +216,12 @@ impl<'a> TableReader<'a> {
         Some(policy)
     }
 
-    /// The line of an entry's key, from 1.
+    /// Returns the line of an entry's key, from 1.
     pub(crate) fn line_of(&self, entry: &Entry) -> usize {
         self.source.line_of(entry.key_start)
     }
 
-    /// The entries of a table; a problem for each key that stands twice.
+    /// Returns the entries of a table, and reports duplicate keys.
     pub(crate) fn table<'n>(&mut self, entry: &'n Entry, example: &str) -> Option<&'n [Entry]> {
         match &entry.node.value {
             Value::Map(entries) => {
@@ -230,16 +235,48 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// Reports every key that stands more than once.
+    /// Returns the entries of a table without its duplicates, which are reported.
+    pub(crate) fn unique_entries<'n>(&mut self, entry: &'n Entry, example: &str) -> Vec<&'n Entry> {
+        let entries = self.table(entry, example).unwrap_or_default();
+        let pairs = duplicates(entries);
+        let twice: HashSet<&str> = pairs.iter().map(|(_, entry)| entry.key.as_str()).collect();
+        let is_unique = |entry: &&Entry| !twice.contains(entry.key.as_str());
+        entries.iter().filter(is_unique).collect()
+    }
+
+    /// Reads entries by the keys of their table, and reports unknown keys. Returns the entries for which `read`
+    /// returned `Some`.
+    pub(crate) fn each_key<'n, R>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'n Entry>,
+        keys: &'static [Key<R>],
+        place: &str,
+        mut read: impl FnMut(&mut Self, &'n Entry, &R) -> Option<()>,
+    ) -> Vec<&'n Entry> {
+        let mut applied = Vec::new();
+        for entry in entries {
+            match find(keys, &entry.key) {
+                Some(key) => applied.extend(read(self, entry, &key.read).map(|()| entry)),
+                None => {
+                    let names = keys.iter().filter(|key| !key.is_client_key);
+                    self.unknown_key(entry, place, names.map(|key| key.name));
+                }
+            }
+        }
+        applied
+    }
+
+    /// Reports every duplicate key.
     pub(crate) fn duplicates(&mut self, entries: &[Entry]) {
         for (first, second) in duplicates(entries) {
-            let key = shown_name(second);
+            let key = masked_name(second);
             let (one, two) = (
                 self.source.line_of(first.key_start),
                 self.source.line_of(second.key_start),
             );
-            let message =
-                format!("`{key}` stands twice, on line {one} and on line {two}; neither counts");
+            let message = format!(
+                "`{key}` is defined twice, on line {one} and on line {two}; both are ignored"
+            );
             let help = format!("remove line {one} or line {two}");
             self.report(
                 Severity::Error,
@@ -251,7 +288,7 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// A value with `${…}` resolved. Numbers and truth values count as the text that was written.
+    /// Reads a value and resolves `${…}`. Numbers and booleans are converted to text.
     pub(crate) fn template(&mut self, key: &str, node: &Node) -> Option<Template> {
         let text = match &node.value {
             Value::Text(text) => text.clone(),
@@ -264,7 +301,7 @@ impl<'a> TableReader<'a> {
                 return None;
             }
             Value::List(_) | Value::Map(_) => {
-                let message = format!("`{key}` must be a text, but it is {}", node.kind());
+                let message = format!("`{key}` must be a string, but it is {}", node.kind());
                 let help = self.example(key.rsplit('.').next().unwrap_or(key), "\"…\"");
                 self.invalid(node.start, message, help);
                 return None;
@@ -285,7 +322,7 @@ impl<'a> TableReader<'a> {
                 },
             ),
             TemplateError::Prompt(name) => {
-                // What is not a name may be a secret that was put in the wrong place.
+                // Text that is not a valid name may be a secret in the wrong place.
                 let (shown, name) = match is_secret_reference(&name) {
                     true => (name.as_str(), name.as_str()),
                     false => ("…", "NAME"),
@@ -298,13 +335,13 @@ impl<'a> TableReader<'a> {
             }
             TemplateError::SecretMissing(name) => (
                 Reason::ConfigSecretMissing,
-                format!("`{key}` needs the secret `{name}`, which is not kept"),
+                format!("`{key}` needs the secret `{name}`, which is not stored"),
                 format!("run `pegboard secret set {name}`"),
             ),
             TemplateError::Malformed(why) => (
                 Reason::ConfigInvalid,
-                format!("`{key}` cannot be read: {why}"),
-                "write `${NAME}`, `${NAME:-default}`, `${secret:NAME}` or `${project}`; a plain `${` is written `$${`".to_owned(),
+                format!("`{key}` is malformed: {why}"),
+                "write `${NAME}`, `${NAME:-default}`, `${secret:NAME}` or `${project}`; write a literal `${` as `$${`".to_owned(),
             ),
             TemplateError::TooLarge => (
                 Reason::ConfigTooLarge,
@@ -316,14 +353,14 @@ impl<'a> TableReader<'a> {
         None
     }
 
-    /// A table of values with `${…}` resolved.
+    /// Reads a table of values and resolves `${…}`.
     pub(crate) fn templates(&mut self, entry: &Entry) -> BTreeMap<String, Template> {
         let mut templates = BTreeMap::new();
         for inner in self
             .table(entry, r#"{"NAME": "value"}"#)
             .unwrap_or_default()
         {
-            let key = format!("{}.{}", entry.key, shown_name(inner));
+            let key = format!("{}.{}", entry.key, masked_name(inner));
             if let Some(template) = self.template(&key, &inner.node) {
                 templates.insert(inner.key.clone(), template);
             }
@@ -331,14 +368,19 @@ impl<'a> TableReader<'a> {
         templates
     }
 
-    /// Warns of a key that means nothing, with the key that was probably meant.
-    pub(crate) fn unknown_key(&mut self, entry: &Entry, place: &str, known: &[&str]) {
-        // Before the search for a key that was meant, which costs more than the rest.
-        if self.source.leaves_out_warning() {
+    /// Warns of an unknown key and suggests a similar one.
+    pub(crate) fn unknown_key<'k>(
+        &mut self,
+        entry: &Entry,
+        place: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) {
+        // Before the search for a similar key, which is the expensive part.
+        if self.source.skips_warning() {
             return;
         }
         let key = UntrustedText::new(&entry.key).shortened(60).to_string();
-        let near = nearest(&entry.key, known.iter().copied());
+        let near = nearest(&entry.key, known);
         let help = match near.first() {
             Some(near) => format!("did you mean `{near}`?"),
             None => "remove it; `pegboard config schema` lists every key".to_owned(),
@@ -347,7 +389,7 @@ impl<'a> TableReader<'a> {
         self.without_effect(entry, message, help);
     }
 
-    /// Warns of a setting that stands beside `settings` and not in it.
+    /// Warns of a setting that is outside of `settings`.
     pub(crate) fn misplaced_setting(&mut self, entry: &Entry) {
         let message = format!("`{}` has no effect outside of `settings`", entry.key);
         self.without_effect(entry, message, "move it into `settings`".to_owned());
@@ -364,7 +406,7 @@ impl<'a> TableReader<'a> {
     }
 }
 
-/// Pairs of the first and each further entry with the same key.
+/// Returns the first entry paired with each duplicate of its key.
 pub(crate) fn duplicates(entries: &[Entry]) -> Vec<(&Entry, &Entry)> {
     const SMALL_TABLE: usize = 24;
     let mut pairs = Vec::new();
@@ -385,10 +427,10 @@ pub(crate) fn duplicates(entries: &[Entry]) -> Vec<(&Entry, &Entry)> {
     pairs
 }
 
-/// The names that look most like a wrong one, best first, at most three.
+/// Returns up to three names that are most similar to `wrong`, best match first.
 pub(crate) fn nearest<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     const COMPARED_CHARACTERS: usize = 64;
-    const LIKE_ENOUGH: f64 = 0.75;
+    const MIN_SIMILARITY: f64 = 0.75;
     let wrong: String = wrong
         .to_lowercase()
         .chars()
@@ -401,7 +443,7 @@ pub(crate) fn nearest<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>)
             let score = strsim::jaro_winkler(&wrong, &name.to_lowercase());
             (if prefix { score.max(0.95) } else { score }, name)
         })
-        .filter(|(score, _)| *score >= LIKE_ENOUGH)
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     scored

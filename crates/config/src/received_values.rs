@@ -1,4 +1,4 @@
-//! Which of the user's secrets and variables a project's server would receive, and where they would go.
+//! The user's secrets and variables that a project's server would receive, and where they would go.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,16 +12,16 @@ use crate::template::{Reference, references};
 /// One of the user's values that a server would receive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReceivedValue {
-    /// Whether it is a kept secret or an environment variable.
+    /// Whether it is a stored secret or an environment variable.
     pub kind: ReceivedValueKind,
     /// The name of the secret or variable.
     pub name: String,
-    /// Where the server gets it, as `header X-Session` or `argument 2`.
+    /// How the server receives it, such as `header X-Session` or `argument 2`.
     pub used_as: String,
-    /// The address that it is sent to; `None` if a program on this machine gets it.
+    /// The URL that it is sent to; `None` for a local program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_to: Option<String>,
-    /// Why the server gets it although the project's file does not name it.
+    /// Why the server receives it although the project's file does not name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<&'static str>,
 }
@@ -30,9 +30,9 @@ pub struct ReceivedValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceivedValueKind {
-    /// Kept by `pegboard secret set`.
+    /// A secret stored with `pegboard secret set`.
     Secret,
-    /// A variable of the environment that Pegboard was started in.
+    /// A variable of Pegboard's environment.
     Variable,
 }
 
@@ -45,13 +45,13 @@ impl fmt::Display for ReceivedValueKind {
     }
 }
 
-/// Why a variable such as `OPENAI_API_KEY` reaches a server that is called `openai`.
+/// Why a variable such as `OPENAI_API_KEY` reaches a server named `openai`.
 const ENV_OVERRIDE: &str = "the variable's name begins with the server's name";
-/// Why a variable of `env_allow` reaches every program.
-const ALLOWED: &str = "`env_allow` in your settings lists it";
+/// Why a variable in `env_allow` reaches every program.
+const ALLOWED: &str = "it is listed in your setting `env_allow`";
 
 impl ReceivedValue {
-    /// What is received and by whom, in one sentence.
+    /// Describes what is received and by whom in one sentence.
     pub fn sentence(&self) -> String {
         let Self {
             kind,
@@ -70,7 +70,7 @@ impl ReceivedValue {
     }
 }
 
-/// Everything of the user that a server would receive.
+/// Returns all values of the user that a server would receive.
 pub(crate) fn received(
     transport: &Transport,
     inherited: &InheritedVariables,
@@ -95,7 +95,10 @@ pub(crate) fn received(
                 take(references(value.written()), used_as);
             }
             if let Some(cwd) = cwd {
-                take(references_beyond(cwd, env), "the folder".to_owned());
+                take(
+                    references_beyond(cwd, env),
+                    "the working directory".to_owned(),
+                );
             }
             let allowed = inherited
                 .allowed
@@ -119,7 +122,7 @@ pub(crate) fn received(
                 let references = references(value.written());
                 collect(&mut found, references, used_as, Some(&address), inherited);
             };
-            take(url, "part of the address".to_owned());
+            take(url, "part of the URL".to_owned());
             for (name, value) in headers {
                 take(value, format!("header {}", UntrustedText::new(name)));
             }
@@ -131,7 +134,8 @@ pub(crate) fn received(
     found
 }
 
-/// The references of a value; one to a variable of the server's own `env` stands for what that variable refers to.
+/// Returns the references in a value. A reference to the server's own `env` is replaced by the references in that
+/// variable.
 fn references_beyond<'v>(
     value: &'v Template,
     env: &'v BTreeMap<String, Template>,

@@ -1,4 +1,5 @@
-//! Reads a file whole, within a limit, and never waits: a pipe in its place would block every command.
+//! Reads regular files up to a size limit, without ever blocking. A named pipe at the path of a config file would
+//! otherwise block every command.
 
 use std::convert::Infallible;
 use std::fs::{File, Metadata};
@@ -9,13 +10,11 @@ use pegboard_model::Reason;
 
 use crate::problem::{Problem, shown_path};
 
-/// Why a file was not read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
     Io(io::Error),
-    /// It is a folder, a pipe, a socket or a device.
+    /// A folder, pipe, socket or device.
     NotRegular,
-    /// It is larger than the limit.
     TooLarge,
 }
 
@@ -35,9 +34,9 @@ impl From<ReadError> for io::Error {
     }
 }
 
-/// A path that leads to something that cannot be read as a file, with what it is.
+/// The error for a path that is not a regular file, with what it is.
 pub(crate) fn not_regular(path: &Path) -> Problem {
-    let kind = std::fs::metadata(path).map_or("not a regular file", |about| kind(&about));
+    let kind = std::fs::metadata(path).map_or("not a regular file", |metadata| kind(&metadata));
     let message = format!("`{}` is {kind}", shown_path(path));
     let help = "replace it with a regular file, or remove it";
     Problem::error(Reason::ConfigIo, message)
@@ -45,20 +44,20 @@ pub(crate) fn not_regular(path: &Path) -> Problem {
         .in_file(path)
 }
 
-/// A problem if something is at a path that is not a regular file. Nothing is opened.
+/// Returns a problem if a path exists and is not a regular file. Opens nothing.
 pub(crate) fn special_file_problem(path: &Path) -> Option<Problem> {
-    let about = std::fs::metadata(path).ok()?;
-    (!about.is_file()).then(|| not_regular(path))
+    let metadata = std::fs::metadata(path).ok()?;
+    (!metadata.is_file()).then(|| not_regular(path))
 }
 
-fn kind(about: &Metadata) -> &'static str {
-    if about.is_dir() {
+fn kind(metadata: &Metadata) -> &'static str {
+    if metadata.is_dir() {
         return "a folder, not a file";
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        let kind = about.file_type();
+        let kind = metadata.file_type();
         if kind.is_fifo() {
             return "a named pipe, not a regular file";
         }
@@ -72,7 +71,7 @@ fn kind(about: &Metadata) -> &'static str {
     "not a regular file"
 }
 
-/// Returns the bytes of a regular file of at most `limit` bytes.
+/// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
 /// Fails if the file cannot be opened or read, is not a regular file, or is larger.
@@ -82,7 +81,7 @@ pub(crate) fn read_regular_file(path: &Path, limit: u64) -> Result<Vec<u8>, Read
     Ok(bytes)
 }
 
-/// The same for a file that passes a check; the inner error is the check's own.
+/// Like [`read_regular_file`], if the file's metadata passes a check. The inner error is the check's.
 ///
 /// # Errors
 /// Fails as [`read_regular_file`] does.
@@ -92,18 +91,18 @@ pub(crate) fn read_regular_file_if<E>(
     check: impl FnOnce(&Metadata) -> Result<(), E>,
 ) -> Result<Result<Vec<u8>, E>, ReadError> {
     let file = open(path).map_err(ReadError::Io)?;
-    let about = file.metadata().map_err(ReadError::Io)?;
-    if !about.is_file() {
+    let metadata = file.metadata().map_err(ReadError::Io)?;
+    if !metadata.is_file() {
         return Err(ReadError::NotRegular);
     }
-    if let Err(error) = check(&about) {
+    if let Err(error) = check(&metadata) {
         return Ok(Err(error));
     }
-    if about.len() > limit {
+    if metadata.len() > limit {
         return Err(ReadError::TooLarge);
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0));
-    // It may grow while it is read.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    // The file may grow while it is read.
     file.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(ReadError::Io)?;
@@ -113,7 +112,7 @@ pub(crate) fn read_regular_file_if<E>(
     Ok(Ok(bytes))
 }
 
-/// Opens without waiting for a writer, and without making a terminal our own.
+/// Opens without waiting for a writer, and without making a terminal the controlling one.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);

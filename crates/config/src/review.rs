@@ -1,8 +1,8 @@
-//! Everything that a person sees before trusting a project's server.
+//! The review that a person sees before trusting a project's server.
 //!
-//! The values of a project's file are its author's text and not the user's secrets, so they are shown as
-//! written. What is the user's appears as a reference (`${secret:NAME}`, `${NAME}`), with the process or
-//! address that would receive it. All texts are escaped.
+//! The values in a project's file were written by its author and are not the user's secrets, so they are shown as
+//! written. The user's own values appear as references (`${secret:NAME}`, `${NAME}`), with the process or URL that
+//! would receive them. All text is escaped.
 
 use std::collections::BTreeMap;
 
@@ -17,58 +17,58 @@ use crate::loader_variables::loader_variable;
 use crate::problem::shown_path;
 use crate::received_values::{ReceivedValue, received};
 
-/// Characters that the shown texts of one server may have together. A longer definition cannot be trusted:
-/// nobody reads more than about thirty screens, and whatever is cut off could be what matters.
+/// Maximum number of characters in one review. A longer definition cannot be trusted: it would exceed about thirty
+/// screens, and a part that is cut off could be the important one.
 pub const REVIEW_CHARACTERS: usize = 50_000;
 
-/// What trusting a project's server means.
+/// Everything to review before a project's server is trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrustReview {
     /// The server.
     pub server: ServerName,
-    /// Whether it is trusted.
+    /// Whether the server is trusted.
     pub approval: TrustState,
     /// The file that defines it.
     pub file: Option<String>,
     /// The line in the file, from 1.
     pub line: Option<usize>,
-    /// The definition that is shown; trusting refers to it.
+    /// Hash of the definition that is shown. Trust is bound to it.
     #[serde(skip)]
     pub hash: ConfigHash,
-    /// The user's own server of the same name, which is not used while this one is configured.
+    /// The user's own server of the same name, which is not used while the project defines this one.
     pub replaces: Option<ReplacedServer>,
-    /// What would run and what it would receive; `None` if that is too long.
+    /// What would run and what it would receive; `None` if it is too long.
     #[serde(flatten)]
     pub shown: Option<ShownDefinition>,
-    /// Why it cannot be trusted, if it cannot.
+    /// Why the server cannot be trusted, if so.
     pub refused: Option<String>,
 }
 
-/// A server of the user that a project's server replaces.
+/// One of the user's servers that a project's server replaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplacedServer {
     /// The file that defines it.
     pub file: Option<String>,
     /// The line in the file, from 1.
     pub line: Option<usize>,
-    /// Its command or address, with secrets masked; `None` if its definition is broken.
+    /// Its command or URL, with secrets masked; `None` if the definition is invalid.
     pub command: Option<String>,
 }
 
-/// A definition, complete.
+/// A complete definition as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShownDefinition {
     /// `stdio` or `http`.
     pub transport: &'static str,
-    /// The exact command line or address.
+    /// The complete command line or URL.
     pub command: String,
     /// The folder that the program runs in.
     pub folder: Option<String>,
-    /// The variables of its `env`.
+    /// The variables in `env`.
     pub variables: Vec<ShownValue>,
-    /// The headers of its requests.
+    /// The headers of each request.
     pub headers: Vec<ShownValue>,
-    /// Which of the user's secrets and variables it would receive.
+    /// The user's secrets and variables that it would receive.
     pub receives: Vec<ReceivedValue>,
 }
 
@@ -77,19 +77,19 @@ pub struct ShownDefinition {
 pub struct ShownValue {
     /// Its name.
     pub name: String,
-    /// Its value as written.
+    /// The value as written.
     pub value: String,
-    /// Why the variable changes what runs, if it does.
+    /// Why the variable is dangerous, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<&'static str>,
 }
 
-/// What of the user's environment reaches a server without being named in the project's file.
+/// Variables of the user that a server receives although the project's file does not name them.
 #[derive(Default)]
 pub(crate) struct InheritedVariables {
-    /// Variables that were applied because they carry the server's name.
+    /// Variables that were applied because they start with the server's name.
     pub(crate) env_overrides: Vec<String>,
-    /// Variables that are set and that the user's `env_allow` lists.
+    /// Variables that are set and listed in the user's `env_allow`.
     pub(crate) allowed: Vec<String>,
 }
 
@@ -103,8 +103,8 @@ impl TrustReview {
         let characters = shown.characters();
         let refused = (characters > REVIEW_CHARACTERS).then(|| {
             format!(
-                "its definition takes {characters} characters to show, and more than \
-                 {REVIEW_CHARACTERS} cannot be reviewed"
+                "its definition has {characters} characters, and a review shows at most \
+                 {REVIEW_CHARACTERS}"
             )
         });
         Self {
@@ -122,16 +122,15 @@ impl TrustReview {
         }
     }
 
-    /// The place of the definition, as `file:line`.
+    /// Returns the location of the definition, as `file:line`.
     pub fn place(&self) -> String {
         place(self.file.as_deref(), self.line)
     }
 
-    /// Checks that the definition was shown completely.
+    /// Checks that the definition can be shown completely.
     ///
     /// # Errors
-    ///
-    /// Fails with `CONFIG_TOO_LARGE` if it is too long to be shown.
+    /// Fails with `CONFIG_TOO_LARGE` if it is too long.
     pub fn check(&self) -> Result<(), ToolError> {
         let Some(why) = &self.refused else {
             return Ok(());
@@ -143,7 +142,7 @@ impl TrustReview {
         ))
     }
 
-    /// The review as lines of text, without the server's name.
+    /// Formats the review as lines of text, without the server's name.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(own) = &self.replaces {
@@ -174,7 +173,7 @@ impl TrustReview {
 }
 
 impl ReplacedServer {
-    /// What is replaced, in one sentence.
+    /// Describes the replaced server in one sentence.
     pub fn sentence(&self, name: &ServerName) -> String {
         let place = match place(self.file.as_deref(), self.line) {
             place if place.is_empty() => place,
@@ -253,7 +252,7 @@ fn shown_values(values: &BTreeMap<String, Template>) -> Vec<ShownValue> {
     values.collect()
 }
 
-/// A value that cannot be mistaken for another: as it is where nothing in it is invisible, else quoted.
+/// Quotes a value if it contains anything invisible or ambiguous.
 pub(crate) fn shown_value(value: &str) -> String {
     let is_plain = !value.is_empty()
         && value.trim() == value

@@ -1,4 +1,4 @@
-//! Secrets that are kept for the user and named in config as `${secret:NAME}`.
+//! Stored secrets, which config files refer to as `${secret:NAME}`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,41 @@ use crate::problem::{Problem, shown_path};
 use crate::regular_file::{ReadError, not_regular, read_regular_file};
 use crate::template::is_secret_reference;
 
-/// Largest file that is read.
+/// Maximum size of `secrets.json`.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Where the value of a secret is kept.
+/// Where a secret's value is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretBackend {
     /// In `secrets.json`, which only the user can read.
     File,
-    /// In the system's keychain.
+    /// In the system keychain.
     Keychain,
 }
 
-/// A secret that was kept.
+/// The result of storing a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredSecret {
-    /// Where its value is.
+    /// Where the value is stored.
     pub backend: SecretBackend,
     /// The version of the value.
     pub version: String,
 }
 
-/// A kept secret without its value.
+/// A stored secret without its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SecretInfo {
     /// The name in `${secret:NAME}`.
     pub name: String,
-    /// Where its value is.
+    /// Where the value is stored.
     pub backend: SecretBackend,
-    /// Changes whenever the value does.
+    /// Changes with every new value.
     pub version: String,
 }
 
-/// Keeps secrets in `secrets.json` of the state folder; with the feature `keyring` and a working
-/// keychain the file holds names and versions only.
+/// Stores secrets in `secrets.json` of the state folder. With the feature `keyring` and a working keychain, the file
+/// contains only names and versions.
 #[derive(Clone, Debug)]
 pub struct SecretStore {
     path: PathBuf,
@@ -67,24 +67,26 @@ struct SecretRecord {
 }
 
 impl SecretStore {
-    /// The file that names, versions and values are kept in.
     pub(crate) fn file(state_dir: &Path) -> PathBuf {
         state_dir.join("secrets.json")
     }
 
-    /// The keeper over a state folder; nothing is read or created yet.
+    /// Opens the store of a state folder. Reads and creates nothing yet.
     pub fn open(state_dir: &Path) -> Self {
         Self {
             path: Self::file(state_dir),
-            keychain: Keychain::of(state_dir),
+            keychain: Keychain::new(state_dir),
         }
     }
 
-    /// Keeps a value under a name, in place of an older one.
+    /// Stores a value, replacing an older one.
+    ///
+    /// # Errors
+    /// Fails if the name or size is not allowed, or if `secrets.json` cannot be read or written.
     pub fn set(&self, name: &str, value: Secret) -> Result<StoredSecret, Problem> {
         if !is_secret_reference(name) {
             let shown = UntrustedText::new(name).shortened(60).to_string();
-            let message = format!("`{shown}` is not a name for a secret");
+            let message = format!("`{shown}` is not a valid name of a secret");
             return Err(Problem::error(Reason::ConfigInvalid, message)
                 .help("use up to 64 of A-Z, a-z, 0-9, `_`, `-` and `.`"));
         }
@@ -101,19 +103,22 @@ impl SecretStore {
         } else {
             SecretBackend::File
         };
-        let kept_here = (backend == SecretBackend::File).then(|| value.reveal().to_owned());
+        let file_value = (backend == SecretBackend::File).then(|| value.reveal().to_owned());
         self.change(|content| {
             let stored = SecretRecord {
                 backend,
                 version: version.clone(),
-                value: kept_here,
+                value: file_value,
             };
             content.secrets.insert(name.to_owned(), stored);
         })?;
         Ok(StoredSecret { backend, version })
     }
 
-    /// Forgets a secret; answers whether there was one.
+    /// Removes a secret. Returns whether it existed.
+    ///
+    /// # Errors
+    /// Fails if `secrets.json` cannot be read or written.
     pub fn remove(&self, name: &str) -> Result<bool, Problem> {
         let mut removed = None;
         self.change(|content| removed = content.secrets.remove(name))?;
@@ -126,12 +131,12 @@ impl SecretStore {
         Ok(removed.is_some())
     }
 
-    /// The secrets that are kept, by name, without their values.
+    /// Like [`list`](Self::list), but empty if the file cannot be read.
     pub fn names(&self) -> Vec<SecretInfo> {
         self.list().unwrap_or_default()
     }
 
-    /// The same.
+    /// Lists the stored secrets without their values.
     ///
     /// # Errors
     /// Fails if `secrets.json` cannot be read, is damaged, or is not a regular file.
@@ -148,20 +153,20 @@ impl SecretStore {
     fn read(&self) -> Result<SecretsFile, Problem> {
         let bytes = match read_regular_file(&self.path, MAX_FILE_BYTES) {
             Ok(bytes) => bytes,
-            Err(fault) if fault.is_missing() => return Ok(SecretsFile::default()),
+            Err(error) if error.is_missing() => return Ok(SecretsFile::default()),
             Err(ReadError::NotRegular) => return Err(not_regular(&self.path)),
-            Err(fault) => return Err(Problem::io(&self.path, "read", &fault.into())),
+            Err(error) => return Err(Problem::io(&self.path, "read", &error.into())),
         };
-        // The parser's own message could repeat a part of a value.
+        // The parser's message could quote part of a value.
         serde_json::from_slice(&bytes).map_err(|_| {
             let message = format!("`{}` is damaged", shown_path(&self.path));
             Problem::error(Reason::ConfigParse, message)
-                .help("mend the file, or delete it and set your secrets again")
+                .help("fix the file, or delete it and set your secrets again")
                 .in_file(&self.path)
         })
     }
 
-    /// Changes the file. A damaged one is never overwritten: it may hold values that exist nowhere else.
+    /// Changes the file. A damaged file is never overwritten, because it may contain values that exist nowhere else.
     fn change(&self, change: impl FnOnce(&mut SecretsFile)) -> Result<(), Problem> {
         let failed = |error: std::io::Error| Problem::io(&self.path, "write", &error);
         create_private_folder(self.path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
@@ -188,7 +193,7 @@ fn new_version() -> Result<String, Problem> {
     getrandom::fill(&mut bytes).map_err(|error| {
         Problem::error(
             Reason::Internal,
-            format!("the system gives no random numbers: {error}"),
+            format!("the system's random number generator failed: {error}"),
         )
     })?;
     Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
@@ -201,26 +206,26 @@ mod tests {
     #[test]
     fn r_cfg_08_a_kept_secret_comes_back_and_its_version_changes_with_its_value() {
         let state = tempfile::tempdir().unwrap();
-        let keeper = SecretStore::open(&state.path().join("state"));
-        assert!(keeper.names().is_empty());
-        let first = keeper.set("github", Secret::new("canary-one")).unwrap();
-        let second = keeper.set("github", Secret::new("canary-two")).unwrap();
+        let store = SecretStore::open(&state.path().join("state"));
+        assert!(store.names().is_empty());
+        let first = store.set("github", Secret::new("canary-one")).unwrap();
+        let second = store.set("github", Secret::new("canary-two")).unwrap();
         assert_ne!(first.version, second.version);
-        assert_eq!(keeper.secret("github").unwrap().reveal(), "canary-two");
-        let names = keeper.names();
+        assert_eq!(store.secret("github").unwrap().reveal(), "canary-two");
+        let names = store.names();
         assert_eq!(names.len(), 1);
         assert_eq!(
             (names[0].name.as_str(), &names[0].version),
             ("github", &second.version)
         );
         let shown = format!(
-            "{keeper:?} {names:?} {second:?} {}",
+            "{store:?} {names:?} {second:?} {}",
             serde_json::to_string(&names).unwrap()
         );
         assert!(!shown.contains("canary"), "{shown}");
-        assert!(keeper.remove("github").unwrap());
-        assert!(!keeper.remove("github").unwrap());
-        assert!(keeper.secret("github").is_none());
+        assert!(store.remove("github").unwrap());
+        assert!(!store.remove("github").unwrap());
+        assert!(store.secret("github").is_none());
     }
 
     #[test]
@@ -228,26 +233,26 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("secrets.json");
         std::fs::write(&file, "{\"secrets\":{\"a\":\"canary\"").unwrap();
-        let keeper = SecretStore::open(state.path());
-        let problem = keeper.set("b", Secret::new("canary")).unwrap_err();
+        let store = SecretStore::open(state.path());
+        let problem = store.set("b", Secret::new("canary")).unwrap_err();
         assert!(!format!("{problem} {problem:?}").contains("canary"));
         assert!(std::fs::read_to_string(&file).unwrap().contains("canary"));
-        assert_eq!(keeper.names(), []);
+        assert_eq!(store.names(), []);
     }
 
     #[test]
     fn names_and_sizes_of_secrets_are_checked() {
         let state = tempfile::tempdir().unwrap();
-        let keeper = SecretStore::open(state.path());
+        let store = SecretStore::open(state.path());
         for bad in ["", "a b", "a}", "a:-b", &"x".repeat(65)] {
             assert_eq!(
-                keeper.set(bad, Secret::new("v")).unwrap_err().reason,
+                store.set(bad, Secret::new("v")).unwrap_err().reason,
                 Reason::ConfigInvalid
             );
         }
         let large = Secret::new("x".repeat(Limits::default().value_bytes + 1));
         assert_eq!(
-            keeper.set("large", large).unwrap_err().reason,
+            store.set("large", large).unwrap_err().reason,
             Reason::ConfigTooLarge
         );
     }

@@ -1,60 +1,53 @@
-//! Which parts of a config file may be secrets, and must not be repeated in a message.
+//! Masks everything in a config file that may be a secret, for messages.
 
 use pegboard_model::{find_secrets, has_url_secret, secret_arguments};
 
 use crate::agent::AGENT_KEYS;
+use crate::keys::{Key, find};
 use crate::node::{Entry, Node, Value};
 use crate::profile::PROFILE_KEYS;
-use crate::server::SERVER_KEYS;
+use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::template::reference_spans;
 use crate::text::Format;
+use crate::trace::TRACE_KEYS;
 
-/// What may be shown of the values under a key of a server or of the settings.
+/// How much of the values below a key may be displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visibility {
-    /// They are shown as they are.
+    /// Everything.
     Open,
-    /// Those that follow a flag like `--token` are hidden.
+    /// Everything except values of flags such as `--token`.
     Arguments,
-    /// User, password and query are hidden.
+    /// Everything except user, password and query.
     Address,
-    /// Only the names of references are shown.
+    /// Only the names of references.
     Hidden,
 }
 
-/// What may be shown under a key. Whatever is not known to be harmless is hidden: `barer` may hold what
-/// belongs to `bearer`.
+/// Returns the visibility of a key. Unknown keys are hidden: `barer` may contain what belongs to `bearer`.
 pub(crate) fn visibility(root: &str, key: &str) -> Visibility {
-    match (root, key) {
-        ("settings", key) if SETTING_KEYS.contains(&key) => Visibility::Open,
-        ("policies", _) => Visibility::Open,
-        ("profiles", key) if PROFILE_KEYS.contains(&key) => Visibility::Open,
-        ("trace", "capture_content" | "environment" | "service_name") => Visibility::Open,
-        ("trace", "endpoint") => Visibility::Address,
-        ("agent", "base_url") => Visibility::Address,
-        ("agent", key) if key != "api_key" && AGENT_KEYS.contains(&key) => Visibility::Open,
-        ("servers" | "mcpServers", key) => match key {
-            "command" | "args" => Visibility::Arguments,
-            "url" | "serverUrl" | "httpUrl" => Visibility::Address,
-            "env" | "headers" | "bearer" => Visibility::Hidden,
-            "disabled" | "timeout" | "transport" | "alwaysAllow" | "autoApprove" | "envFile" => {
-                Visibility::Open
-            }
-            key if SERVER_KEYS.contains(&key) => Visibility::Open,
-            _ => Visibility::Hidden,
-        },
+    fn of<R>(keys: &'static [Key<R>], name: &str) -> Visibility {
+        find(keys, name).map_or(Visibility::Hidden, |key| key.visibility)
+    }
+    match root {
+        "policies" => Visibility::Open,
+        "settings" => of(SETTING_KEYS, key),
+        "profiles" => of(PROFILE_KEYS, key),
+        "trace" => of(TRACE_KEYS, key),
+        "agent" => of(AGENT_KEYS, key),
+        "servers" | "mcpServers" => of(SERVER_KEYS, key),
         _ => Visibility::Hidden,
     }
 }
 
-/// Where a file holds what may be shown. Everything else is hidden, comments too: people comment old
-/// tokens out.
+/// The parts of a file that may be displayed. Everything else is masked, including comments, which may contain old
+/// tokens.
 #[derive(Debug, Default)]
 pub(crate) struct VisibleSpans(Vec<(usize, usize)>);
 
 impl VisibleSpans {
-    pub(crate) fn of(tree: &Node, source: &str) -> Self {
+    pub(crate) fn new(tree: &Node, source: &str) -> Self {
         let mut spans = Self::default();
         spans.references(tree, source);
         for root in tree.entries() {
@@ -72,8 +65,8 @@ impl VisibleSpans {
         spans
     }
 
-    /// References say where a value comes from, and only their names are shown. `Visibility::Open` values are visible as
-    /// a whole, so spans may lie in each other here; they are merged before they are used.
+    /// Only the names of references are visible. Values with `Visibility::Open` are visible as a whole, so these
+    /// spans may overlap; they are merged before they are used.
     fn references(&mut self, node: &Node, source: &str) {
         match &node.value {
             Value::Map(entries) => entries
@@ -90,7 +83,7 @@ impl VisibleSpans {
         }
     }
 
-    /// Puts spans in order and joins those that overlap.
+    /// Sorts the spans and joins those that overlap.
     fn merge(&mut self) {
         self.0.sort_unstable();
         self.0.dedup_by(|later, earlier| {
@@ -110,7 +103,7 @@ impl VisibleSpans {
     }
 
     fn key(&mut self, entry: &Entry) {
-        // The quotes around a key may add two.
+        // Up to two quotes around a key.
         self.0
             .push((entry.key_start, entry.key_start + entry.key.len() + 2));
     }
@@ -153,18 +146,18 @@ impl VisibleSpans {
         }
     }
 
-    /// A line with everything masked that may not be shown; the number of characters stays.
+    /// Masks everything in a line that is not visible. The number of characters stays the same.
     pub(crate) fn mask(&self, line: &str, line_start: usize, format: Format) -> String {
         if is_toml_header(line, format) {
             return mask_from(line, line.find('#').unwrap_or(line.len()));
         }
-        // Spans do not overlap, so they are in order by their ends too.
+        // Spans do not overlap, so they are sorted by their ends too.
         let first = self.0.partition_point(|(_, end)| *end <= line_start);
         let mut spans = self.0.get(first..).unwrap_or_default();
         line.char_indices()
             .map(|(at, character)| {
                 let at = at + line_start;
-                // They are in order by their starts, so each is passed once.
+                // Spans are sorted by their starts, so each is passed once.
                 while let Some(((_, end), later)) = spans.split_first()
                     && *end <= at
                 {
@@ -181,9 +174,9 @@ impl VisibleSpans {
     }
 }
 
-/// A key under `env` or `headers` as it may be shown. Names are not secret. Only a slip of the pen makes keys of
-/// values: such a key has no value of its own and does not look like a name.
-pub(crate) fn shown_name(entry: &Entry) -> String {
+/// Returns a key of `env` or `headers` for display. Names are not secret, but by mistake a value can be in the place
+/// of a key; such a key has no value and does not look like a name.
+pub(crate) fn masked_name(entry: &Entry) -> String {
     if is_plausible(entry) {
         entry.key.clone()
     } else {
@@ -191,7 +184,7 @@ pub(crate) fn shown_name(entry: &Entry) -> String {
     }
 }
 
-/// Longest name of a variable or header that is shown.
+/// Longest name of a variable or header that is displayed.
 const MAX_NAME_LENGTH: usize = 64;
 
 fn is_plausible(entry: &Entry) -> bool {
@@ -202,25 +195,25 @@ fn is_plausible(entry: &Entry) -> bool {
         && (has_value(&entry.node) || looks_like_name(&entry.key))
 }
 
-/// Whether something was written as the value, be it `null`.
+/// Whether a value was written, including `null`.
 fn has_value(node: &Node) -> bool {
     node.value != Value::Null || node.end > node.start
 }
 
-/// Whether a key without a value is a name: keys and tokens mix digits and small letters, names of variables and of
-/// headers do not.
+/// Whether a key without a value looks like a name: API keys and tokens mix digits and lower-case letters, names of
+/// variables and headers do not.
 fn looks_like_name(key: &str) -> bool {
     let has_digit = key.contains(|c: char| c.is_ascii_digit());
     let has_small = key.contains(|c: char| c.is_ascii_lowercase());
     !(has_digit && has_small) && find_secrets(key).is_empty()
 }
 
-/// Whether a text by itself may hold a secret: an address with a login or a query, or a key.
+/// Whether a text may contain a secret: a URL with a login or a query, or an API key.
 pub(crate) fn has_written_secret(text: &str) -> bool {
     has_url_secret(text) || !find_secrets(text).is_empty()
 }
 
-/// Which items of a list of arguments may hold secrets.
+/// Which items of a list of arguments may contain secrets.
 pub(crate) fn secret_items(items: &[Node], visibility: Visibility) -> Vec<bool> {
     if visibility != Visibility::Arguments {
         return vec![false; items.len()];
@@ -231,8 +224,7 @@ pub(crate) fn secret_items(items: &[Node], visibility: Visibility) -> Vec<bool> 
     }))
 }
 
-/// Masks a line of a file that could not be read, where only its look tells keys from values: what
-/// looks like a key is shown, all other words are hidden.
+/// Masks a line of a file that could not be parsed. Only text that looks like a key stays visible.
 pub(crate) fn mask_unparsed(line: &str, format: Format) -> String {
     if is_toml_header(line, format) {
         return mask_from(line, line.find('#').unwrap_or(line.len()));
@@ -273,7 +265,7 @@ fn is_toml_header(line: &str, format: Format) -> bool {
             .contains(['=', ','])
 }
 
-/// A short word without digits, bare or in closed quotes: keys look so, tokens do not.
+/// Whether text is a short word without digits, bare or quoted. Keys look like this, tokens do not.
 fn looks_like_key(text: &str) -> bool {
     let text = text
         .trim()

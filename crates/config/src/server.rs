@@ -1,50 +1,38 @@
-//! What one server's table means.
+//! Reads one server's table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    ClientRequests, ConfigHash, Origin, Policy, Reason, ServerName, ServerRules, ServerSpec,
-    Timeouts, ToolOverride, Transport, TrustState,
+    ClientRequests, ConfigHash, Origin, Policy, ServerName, ServerRules, ServerSpec, Timeouts,
+    ToolOverride, Transport, TrustState,
 };
 
-use crate::node::{Entry, Value};
-use crate::problem::Severity;
+use crate::node::Entry;
 use crate::reader::TableReader;
+use crate::server_keys::SERVER_KEYS;
 use crate::settings::Settings;
 use crate::tools::ReadTools;
 use crate::transport::WrittenTransport;
 
-/// The keys of a server, for did-you-mean and the schema.
-pub(crate) const SERVER_KEYS: &[&str] = &[
-    "args",
-    "bearer",
-    "call_timeout",
-    "category",
-    "command",
-    "connect_timeout",
-    "cwd",
-    "description",
-    "discovery_timeout",
-    "elicitation",
-    "enabled",
-    "env",
-    "headers",
-    "idle_timeout",
-    "max_age",
-    "policies",
-    "policy",
-    "sampling",
-    "tools",
-    "ttl",
-    "type",
-    "url",
-];
+/// A server's table while it is read.
+pub(crate) struct WrittenServer<'n> {
+    pub(crate) transport: WrittenTransport<'n>,
+    pub(crate) enabled: Option<(bool, &'n Entry)>,
+    pub(crate) disabled: Option<(bool, &'n Entry)>,
+    pub(crate) options: ServerOptions,
+}
 
-/// Everything a server's table says, checked; who it is and where it comes from is added outside.
+/// A checked server definition, without its name and origin.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub(crate) transport: Transport,
+    pub(crate) options: ServerOptions,
+}
+
+/// Everything in a server's table except its transport.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerOptions {
     pub(crate) enabled: bool,
     pub(crate) timeouts: Timeouts,
     pub(crate) ttl: Duration,
@@ -54,19 +42,17 @@ pub(crate) struct Definition {
     pub(crate) policy: Option<Policy>,
     pub(crate) policies: BTreeMap<String, Policy>,
     pub(crate) tools: BTreeMap<String, ToolOverride>,
-    /// Whether it may ask the user, when the table says so.
+    /// Whether the server may send elicitations, if the table contains the key.
     pub(crate) elicitation: Option<bool>,
-    /// Whether it may use the client's model, when the table says so.
+    /// Whether the server may use the client's model, if the table contains the key.
     pub(crate) sampling: Option<bool>,
-    /// The line of each policy, by its key.
+    /// The line of each policy, by key.
     pub(crate) rule_lines: BTreeMap<String, usize>,
 }
 
-impl Definition {
-    /// A definition that says nothing but how the server is reached.
-    pub(crate) fn plain(transport: Transport, settings: &Settings) -> Self {
+impl ServerOptions {
+    fn new(settings: &Settings) -> Self {
         Self {
-            transport,
             enabled: true,
             timeouts: settings.timeouts(),
             ttl: settings.ttl,
@@ -82,15 +68,53 @@ impl Definition {
         }
     }
 
-    /// What the server may request from clients, where only its own table counts.
-    pub(crate) fn client_requests(&self) -> ClientRequests {
-        ClientRequests {
-            elicitation: self.elicitation.unwrap_or(true),
-            sampling: self.sampling.unwrap_or(true),
+    pub(crate) fn read_policy(&mut self, entry: &Entry, reader: &mut TableReader<'_>) {
+        self.policy = reader.one_of(entry);
+        let line = reader.line_of(entry);
+        self.rule_lines.insert("policy".to_owned(), line);
+    }
+
+    pub(crate) fn read_policies(&mut self, entry: &Entry, reader: &mut TableReader<'_>) {
+        for inner in reader
+            .table(entry, r#"{"delete_*": "ask"}"#)
+            .unwrap_or_default()
+        {
+            if let Some(policy) = reader.rule(inner) {
+                self.policies.insert(inner.key.clone(), policy);
+                let key = format!("policies.{}", inner.key);
+                self.rule_lines.insert(key, reader.line_of(inner));
+            }
         }
     }
 
-    /// The server itself: who it is, where it comes from and whether it may run.
+    pub(crate) fn read_tools(&mut self, entry: &Entry, reader: &mut TableReader<'_>) {
+        let mut tools = ReadTools {
+            tools: &mut self.tools,
+            policies: &mut self.policies,
+            lines: &mut self.rule_lines,
+        };
+        tools.table(entry, reader);
+    }
+}
+
+impl Definition {
+    /// Creates a definition with default values for everything except the transport.
+    pub(crate) fn plain(transport: Transport, settings: &Settings) -> Self {
+        Self {
+            transport,
+            options: ServerOptions::new(settings),
+        }
+    }
+
+    /// Returns the client requests that the server's own table permits.
+    pub(crate) fn client_requests(&self) -> ClientRequests {
+        ClientRequests {
+            elicitation: self.options.elicitation.unwrap_or(true),
+            sampling: self.options.sampling.unwrap_or(true),
+        }
+    }
+
+    /// Adds name, origin and trust to the definition.
     pub(crate) fn into_spec(
         self,
         name: ServerName,
@@ -99,21 +123,22 @@ impl Definition {
         hash: ConfigHash,
     ) -> ServerSpec {
         let client_requests = self.client_requests();
+        let options = self.options;
         ServerSpec {
             name,
             transport: self.transport,
-            enabled: self.enabled,
-            timeouts: self.timeouts,
-            ttl: self.ttl,
-            max_age: self.max_age,
-            description: self.description,
-            category: self.category,
-            policy: self.policy,
-            policies: self.policies,
-            tools: self.tools,
+            enabled: options.enabled,
+            timeouts: options.timeouts,
+            ttl: options.ttl,
+            max_age: options.max_age,
+            description: options.description,
+            category: options.category,
+            policy: options.policy,
+            policies: options.policies,
+            tools: options.tools,
             rules: ServerRules {
                 client_requests,
-                lines: self.rule_lines,
+                lines: options.rule_lines,
                 ..ServerRules::default()
             },
             origin,
@@ -123,123 +148,39 @@ impl Definition {
     }
 }
 
-/// Reads a server's table. `None` when something in it is wrong; `typed` then says what.
+/// Reads a server's table. Returns `None` if it has an error, which `reader` has then recorded.
 pub(crate) fn read_server(
     entry: &Entry,
     settings: &Settings,
     reader: &mut TableReader<'_>,
 ) -> Option<Definition> {
     let entries = reader.table(entry, r#"{"command": "…"}"#)?;
-    let mut written = WrittenTransport::default();
-    let mut timeouts = settings.timeouts();
-    let (mut ttl, mut max_age) = (settings.ttl, settings.max_age);
-    let (mut enabled, mut disabled) = (None, None);
-    let (mut description, mut category, mut policy) = (None, None, None);
-    let (mut elicitation, mut sampling) = (None, None);
-    let mut policies = BTreeMap::new();
-    let mut rule_lines = BTreeMap::new();
-    let mut tools = BTreeMap::new();
-
-    for entry in entries {
-        match entry.key.as_str() {
-            "command" | "args" | "env" | "cwd" | "url" | "serverUrl" | "httpUrl" | "headers"
-            | "bearer" | "type" | "transport" => written.take(entry, reader),
-            "enabled" => enabled = reader.boolean(entry).map(|value| (value, entry)),
-            "disabled" => disabled = reader.boolean(entry).map(|value| (value, entry)),
-            "description" => description = reader.text(entry),
-            "category" => category = reader.text(entry),
-            "elicitation" => elicitation = reader.boolean(entry),
-            "sampling" => sampling = reader.boolean(entry),
-            "policy" => {
-                policy = reader.policy(entry);
-                rule_lines.insert("policy".to_owned(), reader.line_of(entry));
-            }
-            "policies" => {
-                for inner in reader
-                    .table(entry, r#"{"delete_*": "ask"}"#)
-                    .unwrap_or_default()
-                {
-                    if let Some(policy) = reader.rule(inner) {
-                        policies.insert(inner.key.clone(), policy);
-                        rule_lines.insert(format!("policies.{}", inner.key), reader.line_of(inner));
-                    }
-                }
-            }
-            "discovery_timeout" => set(&mut timeouts.discovery, reader.duration(entry, false)),
-            "connect_timeout" => set(&mut timeouts.connect, reader.duration(entry, false)),
-            "call_timeout" => set(&mut timeouts.call, reader.duration(entry, false)),
-            "idle_timeout" => set(&mut timeouts.idle, reader.duration(entry, true)),
-            "timeout" => set(&mut timeouts.call, client_timeout(entry, reader)),
-            "ttl" => set(&mut ttl, reader.duration(entry, true)),
-            "max_age" => set(&mut max_age, reader.duration(entry, true)),
-            "tools" => {
-                let mut read = ReadTools {
-                    tools: &mut tools,
-                    policies: &mut policies,
-                    lines: &mut rule_lines,
-                };
-                read.table(entry, reader);
-            }
-            // Other clients let a file approve tools; here only `policy` of the user's own file does.
-            "alwaysAllow" | "autoApprove" => {}
-            "envFile" => {
-                let example = reader.source.format.example("NAME", "\"${NAME}\"");
-                reader.report(
-                    Severity::Advice,
-                    Reason::ConfigUnknownKey,
-                    entry.key_start,
-                    "`envFile` is not read; the server will not see its variables",
-                    format!("name the variables in `env`, as `{example}`"),
-                );
-            }
-            _ => reader.unknown_key(entry, "a server", SERVER_KEYS),
-        }
-    }
-
-    if let (Some((true, _)), Some((true, entry))) = (enabled, disabled) {
+    let mut server = WrittenServer {
+        transport: WrittenTransport::default(),
+        enabled: None,
+        disabled: None,
+        options: ServerOptions::new(settings),
+    };
+    reader.each_key(entries, SERVER_KEYS, "a server", |reader, entry, read| {
+        read(&mut server, entry, reader);
+        Some(())
+    });
+    if let (Some((true, _)), Some((true, entry))) = (server.enabled, server.disabled) {
         reader.invalid(
             entry.key_start,
             "the server is both `enabled` and `disabled`",
             "remove one of the two keys",
         );
     }
-    let transport = written.check(entry, reader);
+    let transport = server.transport.check(entry, reader);
     if reader.failed() {
         return None;
     }
+    let disabled = server.disabled.map(|(value, _)| !value);
+    let enabled = server.enabled.map(|(value, _)| value).or(disabled);
+    server.options.enabled = enabled.unwrap_or(true);
     Some(Definition {
         transport: transport?,
-        enabled: enabled
-            .map(|(value, _)| value)
-            .or(disabled.map(|(value, _)| !value))
-            .unwrap_or(true),
-        timeouts,
-        ttl,
-        max_age,
-        description,
-        category,
-        policy,
-        policies,
-        tools,
-        elicitation,
-        sampling,
-        rule_lines,
+        options: server.options,
     })
-}
-
-fn set<T>(place: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *place = value;
-    }
-}
-
-/// `timeout` of other clients' files: some mean seconds, some milliseconds, and none has a call that
-/// may take over a thousand seconds.
-fn client_timeout(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Duration> {
-    match entry.node.value {
-        Value::Integer(number) if number > 1000 => {
-            u64::try_from(number).ok().map(Duration::from_millis)
-        }
-        _ => reader.duration(entry, false),
-    }
 }

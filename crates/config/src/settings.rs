@@ -1,167 +1,137 @@
-//! The `[settings]` table: what holds for all servers.
+//! The `[settings]` table.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use pegboard_model::{AskDestructive, AskVia, ClientApproval, Layer, Reason, Timeouts};
+use pegboard_model::{
+    AskDestructive, AskVia, ClientApproval, Limits, RefreshOnStart, StaleRefresh, Timeouts,
+};
 use serde::Serialize;
 
+use crate::keys::ValueType;
+use crate::kinds::InProjects::{Ignored, Only};
+use crate::kinds::{
+    BOOLEAN, DURATION, DURATION_OR_ZERO, Kind, TEXT, TEXTS, count, key_table, one_of,
+};
 use crate::node::{Entry, Value};
-use crate::problem::Severity;
-use crate::reader::{TableReader, duplicates};
+use crate::reader::TableReader;
+use crate::sensitive::Visibility;
 
-/// Most discoveries that may run side by side.
-const MAX_CONCURRENT_DISCOVERIES: usize = 1024;
-
-/// Most tokens of a result that may be given at once.
-const MAX_RESULT_TOKENS: usize = 10_000_000;
-
-/// The port of the HTTP face when none is given.
+/// The default port of the HTTP server.
 pub const DEFAULT_PORT: u16 = 7340;
 
-/// The keys of `[settings]`.
-pub(crate) const SETTING_KEYS: &[&str] = &[
-    "allow_hosts",
-    "allow_origins",
-    "answer_deadline",
-    "approval_timeout",
-    "ask_destructive",
-    "ask_via",
-    "client_approval",
-    "call_timeout",
-    "concurrent_discoveries",
-    "connect_timeout",
-    "discovery_timeout",
-    "env_allow",
-    "essential",
-    "idle_timeout",
-    "listen",
-    "log_level",
-    "max_age",
-    "port",
-    "project_sampling",
-    "refresh_on_start",
-    "remember_searches",
-    "result_tokens",
-    "search_by_meaning",
-    "stale_refresh",
-    "ttl",
-];
+const LOG_FILTER: Kind<Option<String>> = Kind {
+    show: |filter| filter.clone().unwrap_or_else(|| "off".to_owned()),
+    ..TEXT
+};
+const PORT: Kind<Option<u16>> = Kind {
+    value_type: ValueType::Count {
+        max: u16::MAX as usize,
+    },
+    visibility: Visibility::Open,
+    read: |entry, reader| {
+        let port = reader.count(entry, usize::from(u16::MAX))?;
+        Some(u16::try_from(port).ok())
+    },
+    show: |port| port.unwrap_or(DEFAULT_PORT).to_string(),
+};
+const IP_ADDRESS: Kind<IpAddr> = Kind {
+    value_type: ValueType::Text,
+    visibility: Visibility::Open,
+    read: address,
+    show: IpAddr::to_string,
+};
 
-/// Which servers are refreshed in the background when a session starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RefreshOnStart {
-    /// Those never seen.
-    #[default]
-    Unknown,
-    /// Those never seen, and those whose list is stale.
-    Stale,
-    /// All.
-    All,
+const fn texts(read: fn(&Entry, &mut TableReader<'_>) -> Option<Vec<String>>) -> Kind<Vec<String>> {
+    Kind { read, ..TEXTS }
 }
 
-/// What happens when a stale list is needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StaleRefresh {
-    /// It is used, and refreshed in the background.
-    #[default]
-    Background,
-    /// It is refreshed first, within a deadline.
-    Always,
-}
+const IN_OWN_FILE: &str = "set it in your own config file";
+const CONNECT: &str = "cannot change who can connect to Pegboard";
 
-/// What holds for all servers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Settings {
-    /// Which servers are refreshed when a session starts.
-    pub refresh_on_start: RefreshOnStart,
-    /// What happens when a stale list is needed.
-    pub stale_refresh: StaleRefresh,
-    /// Discoveries side by side.
-    pub concurrent_discoveries: usize,
-    /// How long a first listing waits for servers never seen.
-    pub answer_deadline: Duration,
-    /// More variables that children may inherit.
-    pub env_allow: Vec<String>,
-    /// How long a tool list counts as fresh, for servers that do not say.
-    pub ttl: Duration,
-    /// How old the list of a stopped server may get, for servers that do not say.
-    pub max_age: Duration,
-    /// `discovery_timeout` for servers that do not say.
-    pub discovery_timeout: Duration,
-    /// `connect_timeout` for servers that do not say.
-    pub connect_timeout: Duration,
-    /// `call_timeout` for servers that do not say.
-    pub call_timeout: Duration,
-    /// `idle_timeout` for servers that do not say.
-    pub idle_timeout: Duration,
-    /// Patterns of the tools that a summary for models names first; empty means the usual ones.
-    pub essential: Vec<String>,
-    /// Results of more tokens are given to models in parts.
-    pub result_tokens: usize,
-    /// Whether tools are found by what they mean, beside their words.
-    pub search_by_meaning: bool,
-    /// Whether queries that led to a call are kept and speak for that tool.
-    pub remember_searches: bool,
-    /// Whether servers of projects may use the client's model, as the user's own may.
-    pub project_sampling: bool,
-    /// How long a call waits for a person who has to agree to it.
-    pub approval_timeout: Duration,
-    /// Whether destructive tools ask when no policy speaks of them.
-    pub ask_destructive: AskDestructive,
-    /// Where a person is asked about a call.
-    pub ask_via: AskVia,
-    /// How far an approval reaches that came through the client that calls.
-    pub client_approval: ClientApproval,
-    /// What is logged, when something was said: a level, or targets with levels.
-    pub log_level: Option<String>,
-    /// The port of the HTTP face, when one was given: then no other will do.
-    pub port: Option<u16>,
-    /// The address of the HTTP face.
-    pub listen: IpAddr,
-    /// More names by which clients may reach the HTTP face.
-    pub allow_hosts: Vec<String>,
-    /// Origins whose pages may speak to the HTTP face.
-    pub allow_origins: Vec<String>,
-}
+key_table! {
+    /// Settings that apply to all servers.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    pub struct Settings, SETTING_KEYS;
 
-impl Default for Settings {
-    fn default() -> Self {
-        let timeouts = Timeouts::default();
-        Self {
-            refresh_on_start: RefreshOnStart::default(),
-            stale_refresh: StaleRefresh::default(),
-            concurrent_discoveries: pegboard_model::Limits::default().concurrent_discoveries,
-            answer_deadline: Duration::from_secs(2),
-            env_allow: Vec::new(),
-            ttl: Duration::from_secs(300),
-            max_age: Duration::from_secs(24 * 3600),
-            discovery_timeout: timeouts.discovery,
-            connect_timeout: timeouts.connect,
-            call_timeout: timeouts.call,
-            idle_timeout: timeouts.idle,
-            essential: Vec::new(),
-            result_tokens: 25_000,
-            search_by_meaning: true,
-            remember_searches: false,
-            project_sampling: false,
-            approval_timeout: Duration::from_secs(120),
-            ask_destructive: AskDestructive::default(),
-            ask_via: AskVia::default(),
-            client_approval: ClientApproval::default(),
-            log_level: None,
-            port: None,
-            listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            allow_hosts: Vec::new(),
-            allow_origins: Vec::new(),
-        }
-    }
+    /// Which servers are discovered when a client opens a session: `unknown` (never discovered), `stale` (also those
+    /// with a stale list) or `all`.
+    refresh_on_start: RefreshOnStart = RefreshOnStart::Unknown, one_of();
+    /// What happens when a stale list is read: it is used and refreshed in the `background`, or it is `always`
+    /// refreshed first, within `answer_deadline`. `always` starts servers when tools are listed.
+    stale_refresh: StaleRefresh = StaleRefresh::Background, one_of();
+    /// How long a listing waits for servers that were [never tried](how-it-works.md).
+    answer_deadline: Duration = Duration::from_secs(2), DURATION_OR_ZERO;
+    /// Maximum number of concurrent discoveries. The machine's load
+    /// [determines](how-it-works.md) how many servers start at once.
+    concurrent_discoveries: usize = Limits::default().concurrent_discoveries, count::<1024>();
+    /// How long a list of tools stays fresh, for servers that do not set it. A project's file can only shorten it.
+    // Approvals and annotation rules are checked again when a list's TTL is over.
+    ttl: Duration = Duration::from_secs(300), DURATION_OR_ZERO, Only(
+        |current, wanted| wanted <= current,
+        "can only shorten how long lists stay fresh",
+        "set it in your own config file, or for single servers of the project",
+    );
+    /// Maximum age of the list of a stopped server, for servers that do not set it.
+    max_age: Duration = Duration::from_secs(24 * 3600), DURATION_OR_ZERO;
+    /// Time from the start of a server to the last page of its tools, for servers that do not set it.
+    discovery_timeout: Duration = Timeouts::default().discovery, DURATION;
+    /// Time to open an HTTP connection, for servers that do not set it.
+    connect_timeout: Duration = Timeouts::default().connect, DURATION;
+    /// Time of one call, for servers that do not set it.
+    call_timeout: Duration = Timeouts::default().call, DURATION;
+    /// How long an unused server keeps running, for servers that do not set it.
+    idle_timeout: Duration = Timeouts::default().idle, DURATION_OR_ZERO;
+    /// How long a call waits for an approval. `0s`: it does not wait. Ignored in a project's file.
+    approval_timeout: Duration = Duration::from_secs(120), DURATION_OR_ZERO,
+        Ignored("cannot change how long approvals may take", IN_OWN_FILE);
+    /// Whether tools that are annotated as destructive need approval if no [policy](policies.md) matches. A project's
+    /// file can only tighten it.
+    ask_destructive: AskDestructive = AskDestructive::WhenPossible, one_of(),
+        Only(|current, wanted| wanted >= current, "can only require more approvals", IN_OWN_FILE);
+    /// Where [approvals are requested](policies.md): in the client that calls (`client`), in the dashboard
+    /// and by `pegboard approvals` (`inbox`), or `both`. Ignored in a project's file.
+    ask_via: AskVia = AskVia::Both, one_of(), Ignored("cannot change who approves calls", IN_OWN_FILE);
+    /// How long an approval through the calling client is valid. It never becomes a lasting grant. Ignored in a
+    /// project's file.
+    client_approval: ClientApproval = ClientApproval::Call, one_of(),
+        Ignored("cannot change who approves calls", IN_OWN_FILE);
+    /// Whether servers of a project's file may use the client's model (sampling). Ignored in a project's file.
+    project_sampling: bool = false, BOOLEAN,
+        Ignored("cannot allow its servers to use the client's model", IN_OWN_FILE);
+    /// Additional environment variables that server processes inherit. Ignored in a project's file.
+    env_allow: Vec<String> = Vec::new(), texts(variable_names), Ignored(
+        "cannot pass more of your variables to servers",
+        "list the variables in your own config file, or in the server's `env`",
+    );
+    /// Patterns of the tools that [`pegboard context`](commands.md#context) names first, such as `*search*`. If empty,
+    /// built-in patterns are used.
+    essential: Vec<String> = Vec::new(), TEXTS;
+    /// Results with more tokens are split into parts for models.
+    result_tokens: usize = 25_000, count::<10_000_000>();
+    /// Whether [search](search.md) compares the meaning of texts in addition to their words.
+    search_by_meaning: bool = true, BOOLEAN;
+    /// Whether queries that led to a successful call are stored on this machine and improve later searches.
+    /// `pegboard search --forget` deletes them. Ignored in a project's file.
+    remember_searches: bool = false, BOOLEAN,
+        Ignored("cannot enable storing your searches", IN_OWN_FILE);
+    /// What is [logged](observability.md#logs): `off`, `error`, `warn`, `info`, `debug` or `trace`, or targets with
+    /// levels, such as `info,pegboard_gateway=debug`. `PEGBOARD_LOG` and `--log-level` take precedence.
+    log_level: Option<String> = None, LOG_FILTER;
+    /// The port of `pegboard up`. If it is set, no other port is tried; otherwise a free port is used if `7340` is
+    /// taken.
+    port: Option<u16> = None, PORT;
+    /// The IP address that `pegboard up` listens on. Ignored in a project's file.
+    listen: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST), IP_ADDRESS, Ignored(CONNECT, IN_OWN_FILE);
+    /// Additional host names that clients may use. Ignored in a project's file.
+    allow_hosts: Vec<String> = Vec::new(), texts(host_names), Ignored(CONNECT, IN_OWN_FILE);
+    /// Origins of web pages that may send requests, such as `https://app.example.com`. Pages of this machine are always
+    /// allowed. Ignored in a project's file.
+    allow_origins: Vec<String> = Vec::new(), texts(origins), Ignored(CONNECT, IN_OWN_FILE);
 }
 
 impl Settings {
-    /// The time-outs of a server that does not give its own.
+    /// Returns the default timeouts of servers.
     pub fn timeouts(&self) -> Timeouts {
         Timeouts {
             connect: self.connect_timeout,
@@ -171,216 +141,25 @@ impl Settings {
         }
     }
 
-    /// Each setting with its value in words, for `config explain`.
-    pub(crate) fn shown(&self) -> Vec<(&'static str, String)> {
-        let word = |value: serde_json::Result<serde_json::Value>| {
-            value
-                .ok()
-                .and_then(|v| v.as_str().map(str::to_owned))
-                .unwrap_or_default()
-        };
-        let list = |texts: &[String]| format!("[{}]", texts.join(", "));
-        vec![
-            ("allow_hosts", list(&self.allow_hosts)),
-            ("allow_origins", list(&self.allow_origins)),
-            ("answer_deadline", format_duration(self.answer_deadline)),
-            ("approval_timeout", format_duration(self.approval_timeout)),
-            ("ask_destructive", self.ask_destructive.as_str().to_owned()),
-            ("ask_via", self.ask_via.as_str().to_owned()),
-            ("client_approval", self.client_approval.as_str().to_owned()),
-            ("call_timeout", format_duration(self.call_timeout)),
-            (
-                "concurrent_discoveries",
-                self.concurrent_discoveries.to_string(),
-            ),
-            ("connect_timeout", format_duration(self.connect_timeout)),
-            ("discovery_timeout", format_duration(self.discovery_timeout)),
-            ("env_allow", list(&self.env_allow)),
-            ("essential", list(&self.essential)),
-            ("idle_timeout", format_duration(self.idle_timeout)),
-            ("listen", self.listen.to_string()),
-            (
-                "log_level",
-                self.log_level.clone().unwrap_or_else(|| "off".to_owned()),
-            ),
-            ("max_age", format_duration(self.max_age)),
-            ("port", self.port.unwrap_or(DEFAULT_PORT).to_string()),
-            (
-                "refresh_on_start",
-                word(serde_json::to_value(self.refresh_on_start)),
-            ),
-            ("remember_searches", self.remember_searches.to_string()),
-            ("project_sampling", self.project_sampling.to_string()),
-            ("result_tokens", self.result_tokens.to_string()),
-            ("search_by_meaning", self.search_by_meaning.to_string()),
-            (
-                "stale_refresh",
-                word(serde_json::to_value(self.stale_refresh)),
-            ),
-            ("ttl", format_duration(self.ttl)),
-        ]
-    }
-
-    /// Takes over what a file's `settings` says; answers the keys that were taken, with their places.
+    /// Applies a file's `settings`. Returns the entries that were applied.
     pub(crate) fn apply<'n>(
         &mut self,
         entry: &'n Entry,
-        layer: Layer,
         reader: &mut TableReader<'_>,
     ) -> Vec<&'n Entry> {
-        let entries = reader.table(entry, r#"{"ttl": "5m"}"#).unwrap_or_default();
-        let twice: Vec<&str> = duplicates(entries)
-            .iter()
-            .map(|(_, e)| e.key.as_str())
-            .collect();
-        let mut taken = Vec::new();
-        for entry in entries
-            .iter()
-            .filter(|entry| !twice.contains(&entry.key.as_str()))
-        {
-            if self.apply_one(entry, layer, reader).is_some() {
-                taken.push(entry);
-            }
-        }
-        taken
+        let entries = reader.unique_entries(entry, r#"{"ttl": "5m"}"#);
+        reader.each_key(
+            entries,
+            SETTING_KEYS,
+            "`settings`",
+            |reader, entry, field| (field.apply)(self, entry, reader),
+        )
     }
-
-    fn apply_one(
-        &mut self,
-        entry: &Entry,
-        layer: Layer,
-        reader: &mut TableReader<'_>,
-    ) -> Option<()> {
-        match entry.key.as_str() {
-            "refresh_on_start" => {
-                use RefreshOnStart::{All, Stale, Unknown};
-                self.refresh_on_start = reader.word(
-                    entry,
-                    &[("unknown", Unknown), ("stale", Stale), ("all", All)],
-                )?;
-            }
-            "stale_refresh" => {
-                use StaleRefresh::{Always, Background};
-                self.stale_refresh =
-                    reader.word(entry, &[("background", Background), ("always", Always)])?;
-            }
-            "concurrent_discoveries" => {
-                self.concurrent_discoveries = reader.count(entry, MAX_CONCURRENT_DISCOVERIES)?
-            }
-            "answer_deadline" => self.answer_deadline = reader.duration(entry, true)?,
-            "ttl" => {
-                let wanted = reader.duration(entry, true)?;
-                // Approvals and rules about annotations are checked again when a list is past its time.
-                if layer == Layer::Project && wanted > self.ttl {
-                    let why = "a project file can only shorten how long lists count as fresh";
-                    let help =
-                        "write it into your own config file, or into a server of the project";
-                    report_project_restriction(entry, reader, why, help);
-                    return None;
-                }
-                self.ttl = wanted;
-            }
-            "max_age" => self.max_age = reader.duration(entry, true)?,
-            "discovery_timeout" => self.discovery_timeout = reader.duration(entry, false)?,
-            "connect_timeout" => self.connect_timeout = reader.duration(entry, false)?,
-            "call_timeout" => self.call_timeout = reader.duration(entry, false)?,
-            "idle_timeout" => self.idle_timeout = reader.duration(entry, true)?,
-            "env_allow" if layer == Layer::Project => {
-                let why = "a project file cannot let servers see more variables";
-                let help = "name the variables in your own config file, or in `env` of the server";
-                report_project_restriction(entry, reader, why, help);
-                return None;
-            }
-            "listen" | "allow_hosts" | "allow_origins" if layer == Layer::Project => {
-                let why = "a project file cannot say who may reach Pegboard";
-                let help = "write it into your own config file, if you mean it";
-                report_project_restriction(entry, reader, why, help);
-                return None;
-            }
-            "approval_timeout" if layer == Layer::Project => {
-                let why = "a project file cannot say how long people have to answer";
-                let help = "write it into your own config file, if you mean it";
-                report_project_restriction(entry, reader, why, help);
-                return None;
-            }
-            "approval_timeout" => self.approval_timeout = reader.duration(entry, true)?,
-            "ask_destructive" => {
-                use AskDestructive::{Always, Never, WhenPossible};
-                let words = [Never, WhenPossible, Always].map(|word| (word.as_str(), word));
-                let wanted = reader.word(entry, &words)?;
-                if layer == Layer::Project && wanted < self.ask_destructive {
-                    let why = "a project file can only make Pegboard ask more often";
-                    let help = "write it into your own config file, if you mean it";
-                    report_project_restriction(entry, reader, why, help);
-                    return None;
-                }
-                self.ask_destructive = wanted;
-            }
-            "ask_via" | "client_approval" if layer == Layer::Project => {
-                let why = "a project file cannot say who approves calls";
-                let help = "write it into your own config file, if you mean it";
-                report_project_restriction(entry, reader, why, help);
-                return None;
-            }
-            "ask_via" => {
-                use AskVia::{Both, Client, Inbox};
-                let words = [Client, Inbox, Both].map(|word| (word.as_str(), word));
-                self.ask_via = reader.word(entry, &words)?;
-            }
-            "client_approval" => {
-                use ClientApproval::{Call, Session};
-                let words = [Call, Session].map(|word| (word.as_str(), word));
-                self.client_approval = reader.word(entry, &words)?;
-            }
-            "essential" => self.essential = reader.texts(entry)?,
-            "result_tokens" => self.result_tokens = reader.count(entry, MAX_RESULT_TOKENS)?,
-            "search_by_meaning" => self.search_by_meaning = reader.boolean(entry)?,
-            "remember_searches" if layer == Layer::Project => {
-                let why = "a project file cannot have your searches kept";
-                let help = "write it into your own config file, if you want it";
-                report_project_restriction(entry, reader, why, help);
-                return None;
-            }
-            "project_sampling" if layer == Layer::Project => {
-                let why = "a project file cannot let its servers use the client's model";
-                let help = "write it into your own config file, if you want it";
-                report_project_restriction(entry, reader, why, help);
-                return None;
-            }
-            "project_sampling" => self.project_sampling = reader.boolean(entry)?,
-            "remember_searches" => self.remember_searches = reader.boolean(entry)?,
-            "log_level" => self.log_level = Some(reader.text(entry)?),
-            "port" => {
-                let port = reader.count(entry, usize::from(u16::MAX))?;
-                self.port = u16::try_from(port).ok();
-            }
-            "listen" => self.listen = address(entry, reader)?,
-            "allow_hosts" => self.allow_hosts = host_names(entry, reader)?,
-            "allow_origins" => self.allow_origins = origins(entry, reader)?,
-            "env_allow" => self.env_allow = variable_names(entry, reader)?,
-            _ => {
-                reader.unknown_key(entry, "`settings`", SETTING_KEYS);
-                return None;
-            }
-        }
-        Some(())
-    }
-}
-
-/// Tells that a key of a project's file has no effect.
-fn report_project_restriction(entry: &Entry, reader: &mut TableReader<'_>, why: &str, help: &str) {
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
-        entry.key_start,
-        format!("{why}; `{}` is ignored here", entry.key),
-        help,
-    );
 }
 
 fn variable_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
     let good = |name: &str| !name.is_empty() && !name.contains(['=', '\0', '$', ' ']);
-    checked_texts(entry, reader, good, "names of variables", "HTTPS_PROXY")
+    checked_texts(entry, reader, good, "variable names", "HTTPS_PROXY")
 }
 
 fn host_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>> {
@@ -388,7 +167,7 @@ fn host_names(entry: &Entry, reader: &mut TableReader<'_>) -> Option<Vec<String>
         let of_host = |b: u8| b.is_ascii_alphanumeric() || b"-._:[]".contains(&b);
         !name.is_empty() && name.bytes().all(of_host)
     };
-    let wanted = "names of hosts, each alone or with a port";
+    let wanted = "host names with or without a port";
     checked_texts(entry, reader, good, wanted, "box.lan")
 }
 
@@ -415,7 +194,7 @@ fn checked_texts(
         let at = items.get(wrong).map_or(entry.node.start, |item| item.start);
         reader.invalid(
             at,
-            format!("`{}` must hold {wanted}", entry.key),
+            format!("`{}` must contain {wanted}", entry.key),
             format!("write for example `[\"{example}\"]`"),
         );
         return None;
@@ -432,21 +211,9 @@ fn address(entry: &Entry, reader: &mut TableReader<'_>) -> Option<IpAddr> {
     if parsed.is_none() {
         reader.invalid(
             entry.node.start,
-            "`listen` must be an address of this machine",
-            "write `127.0.0.1` for this machine alone, or `0.0.0.0` for everybody who can reach it",
+            "`listen` must be an IP address of this machine",
+            "write `127.0.0.1` for this machine only, or `0.0.0.0` for all network interfaces",
         );
     }
     parsed
-}
-
-/// A duration as it would be written.
-pub(crate) fn format_duration(duration: Duration) -> String {
-    let milliseconds = duration.as_millis();
-    match milliseconds {
-        0 => "0s".to_owned(),
-        ms if ms % 3_600_000 == 0 => format!("{}h", ms / 3_600_000),
-        ms if ms % 60_000 == 0 => format!("{}m", ms / 60_000),
-        ms if ms % 1_000 == 0 => format!("{}s", ms / 1_000),
-        ms => format!("{ms}ms"),
-    }
 }

@@ -1,4 +1,4 @@
-//! What is sound becomes a `ServerSpec`; what is broken is listed; both are explained.
+//! Turns merged servers into `ServerSpec`s, and records the effective values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::load::LoadedConfig;
 use crate::merge::MergedServer;
 use crate::node::Entry;
 use crate::package_runners::unpinned_package;
-use crate::policies::complete;
+use crate::policies::attach_rules;
 use crate::problem::{Problem, Severity, shown_text};
 use crate::regular_file::special_file_problem;
 use crate::review::{InheritedVariables, TrustReview};
 use crate::settings::Settings;
 use crate::trust_store::TrustStore;
 
-/// Turns what is sound into specs, lists what is broken, and explains both.
-pub(crate) fn finish(
+/// Turns valid servers into specs, lists the others as broken, and records the effective values of all.
+pub(crate) fn build_specs(
     merged: BTreeMap<String, MergedServer<'_>>,
     files: &[ConfigFile],
     env: &Environment,
@@ -73,7 +73,7 @@ pub(crate) fn finish(
         if let Some(found) = unpinned_package(&definition.transport) {
             let package = shown_text(&found.package, 100);
             let message =
-                format!("`{package}` has no fixed version, so each start may run something new");
+                format!("`{package}` has no fixed version, so each start may run a different one");
             let mut advice = Problem::new(Severity::Advice, Reason::SupplyUnpinned, message)
                 .help(found.help)
                 .of_server(&name);
@@ -91,10 +91,10 @@ pub(crate) fn finish(
         if let Transport::Stdio { args, .. } = &definition.transport {
             warn_about_secrets(&parsed, args, server.place, &mut loaded.problems);
         }
-        let mut most = server.kept_requests;
+        let mut most = server.user_requests;
         if server.layer == Layer::Project && !loaded.settings.project_sampling {
             most.sampling = false;
-            if definition.sampling == Some(true) {
+            if definition.options.sampling == Some(true) {
                 loaded.problems.push(sampling_ignored(&name, server.place));
             }
         }
@@ -102,11 +102,11 @@ pub(crate) fn finish(
         spec.rules.client_requests = spec.rules.client_requests.and(most);
         let switch = server.env_overrides.iter().find(|key| key.key == "enabled");
         spec.rules.enabled_by = switch.map(|key| key.variable.clone());
-        complete(&mut spec.rules, server.kept, &loaded.rules);
+        attach_rules(&mut spec.rules, server.user_rules, &loaded.rules);
         if spec.origin.layer == Layer::Project {
             let inherited = inherited(&server.env_overrides, &loaded.settings, env);
             let review = TrustReview::new(&spec, server.own, &inherited);
-            // Trust that an earlier version took without showing everything does not count.
+            // Trust from an earlier version that did not show everything is void.
             spec.approval = review.approval;
             loaded.reviews.insert(parsed.clone(), review);
         }
@@ -114,7 +114,7 @@ pub(crate) fn finish(
     }
 }
 
-/// Advises to move secrets out of the arguments.
+/// Advises to move secrets out of arguments.
 fn warn_about_secrets(
     server: &ServerName,
     args: &[Template],
@@ -134,7 +134,7 @@ fn warn_about_secrets(
     }
 }
 
-/// What a project's server gets of the user's environment without its file naming it.
+/// Returns the user's variables that a project's server receives although its file does not name them.
 fn inherited(
     env_overrides: &[EnvOverride],
     settings: &Settings,
@@ -151,12 +151,11 @@ fn inherited(
     }
 }
 
-/// A project must not spend the user's model by its own word.
+/// A project's file must not enable use of the user's model by itself.
 fn sampling_ignored(name: &str, place: Option<(&ConfigFile, &str, &Entry)>) -> Problem {
-    let message =
-        "a project file cannot let its server use the client's model; `sampling` is ignored here";
+    let message = "a project file cannot allow its server to use the client's model; `sampling` is ignored here";
     let help =
-        "set `project_sampling = true` under `[settings]` in your own config file, if you want it";
+        "set `project_sampling = true` under `[settings]` in your own config file to allow it";
     let problem = Problem::warning(Reason::ConfigInvalid, message)
         .help(help)
         .of_server(name);
@@ -169,7 +168,7 @@ fn sampling_ignored(name: &str, place: Option<(&ConfigFile, &str, &Entry)>) -> P
     }
 }
 
-/// A project's servers run in the project's folder, wherever Pegboard was started.
+/// A project's servers run in the project folder, wherever Pegboard was started.
 fn run_in_project(transport: &mut Transport, project: Option<&Path>) {
     if let (
         Transport::Stdio {
@@ -192,10 +191,10 @@ fn explain(name: &str, server: &MergedServer<'_>, values: &mut Vec<EffectiveValu
     }
     for env_overrides in &server.env_overrides {
         let key = format!("servers.{name}.{}", env_overrides.key);
-        let mut kept = 0;
+        let mut position = 0;
         values.retain(|row| {
-            kept += 1;
-            kept <= first || row.key != key
+            position += 1;
+            position <= first || row.key != key
         });
         let (value, layer) = (env_overrides.shown.clone(), Layer::Environment);
         values.push(EffectiveValue {

@@ -1,4 +1,4 @@
-//! `${VAR}`, `${VAR:-default}`, `${secret:NAME}`, `${project}` and `$${` in values.
+//! Resolves `${VAR}`, `${VAR:-default}`, `${secret:NAME}`, `${project}` and `$${` in values.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -13,66 +13,66 @@ use crate::problem::Problem;
 use crate::regular_file::special_file_problem;
 use crate::secrets::SecretStore;
 
-/// Where the values of references come from, and how large they may get.
-pub(crate) struct Values<'a> {
+/// The sources that references are resolved from, and the size limit of values.
+pub(crate) struct ReferenceSource<'a> {
     pub(crate) env: &'a Environment,
     pub(crate) limits: &'a Limits,
-    /// What `${project}` stands for.
+    /// The value of `${project}`.
     project: &'a Path,
-    /// Where kept secrets are; without it none is known.
+    /// The folder of the stored secrets. Without it no secret exists.
     state_dir: Option<&'a Path>,
-    /// What is known of kept secrets; read when the first one is named.
-    kept: OnceCell<SecretVersions>,
+    /// The stored secrets; read when the first one is referenced.
+    secrets: OnceCell<SecretVersions>,
 }
 
-/// The kept secrets without their values.
+/// The stored secrets without their values.
 #[derive(Default)]
 struct SecretVersions {
-    /// By name, with the version of the value.
+    /// Versions by name.
     versions: BTreeMap<String, String>,
-    /// What the file held.
+    /// The hash of the file.
     contents: ContentHashes,
     problem: Option<Problem>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> ReferenceSource<'a> {
     pub(crate) fn new(env: &'a Environment, limits: &'a Limits, state_dir: &'a Path) -> Self {
         Self {
             env,
             limits,
             project: &env.working_dir,
             state_dir: Some(state_dir),
-            kept: OnceCell::new(),
+            secrets: OnceCell::new(),
         }
     }
 
-    /// The same for a project; without one, `${project}` is the current folder.
+    /// Sets the project folder. Without a project, `${project}` is the current folder.
     pub(crate) fn in_project(mut self, project: Option<&'a Path>) -> Self {
         self.project = project.unwrap_or(&self.env.working_dir);
         self
     }
 
-    /// Values for looking at a definition without any secret.
+    /// For checking a definition without any secrets.
     pub(crate) fn without_secrets(env: &'a Environment, limits: &'a Limits) -> Self {
         Self {
             env,
             limits,
             project: &env.working_dir,
             state_dir: None,
-            kept: OnceCell::new(),
+            secrets: OnceCell::new(),
         }
     }
 
     fn secret_version(&self, name: &str) -> Option<&String> {
         let read = || self.state_dir.map(SecretVersions::read).unwrap_or_default();
-        self.kept.get_or_init(read).versions.get(name)
+        self.secrets.get_or_init(read).versions.get(name)
     }
 
-    /// Adds what the file of the secrets held, if it was read, and what is wrong with it.
+    /// Adds the hash of the secrets file, if it was read, and its problem.
     pub(crate) fn report(&self, loaded: &mut LoadedConfig) {
-        if let Some(kept) = self.kept.get() {
-            loaded.contents.extend(kept.contents.clone());
-            loaded.problems.extend(kept.problem.clone());
+        if let Some(secrets) = self.secrets.get() {
+            loaded.contents.extend(secrets.contents.clone());
+            loaded.problems.extend(secrets.problem.clone());
         }
     }
 }
@@ -92,18 +92,17 @@ impl SecretVersions {
     }
 }
 
-/// Why a value cannot be resolved.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TemplateError {
     VariableMissing(String),
     SecretMissing(String),
-    /// `${input:NAME}`: a value that VS Code asks the user for.
+    /// `${input:NAME}`: a value that VS Code prompts for.
     Prompt(String),
     Malformed(&'static str),
     TooLarge,
 }
 
-/// A piece of a value as it was written.
+/// A part of a value as written.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Literal(&'a str),
@@ -115,13 +114,13 @@ enum Piece<'a> {
     Project,
 }
 
-/// Resolves the variables of a value. What a variable holds is taken as it is, never expanded again.
+/// Resolves the references in a value. Resolved values are never expanded again.
 ///
-/// `own` are the variables of the server's own `env`, which come first: `${AUTH}` in an argument means the `AUTH` that
-/// the server gets.
+/// `own` are the variables in the server's `env`, which take precedence: `${AUTH}` in an argument is the `AUTH` that
+/// the server receives.
 pub(crate) fn resolve(
     text: &str,
-    values: &Values<'_>,
+    values: &ReferenceSource<'_>,
     own: &BTreeMap<String, Template>,
 ) -> Result<Template, TemplateError> {
     if !text.contains("${") && text.len() <= values.limits.value_bytes {
@@ -142,23 +141,23 @@ pub(crate) fn resolve(
                 let version = values.secret_version(name);
                 let version =
                     version.ok_or_else(|| TemplateError::SecretMissing(name.to_owned()))?;
-                parts.kept(name, version);
+                parts.secret(name, version);
             }
         }
     }
     Ok(Template::new(text, parts.finish()))
 }
 
-/// The value of an environment variable, or the default.
+/// Returns the value of an environment variable, or the default.
 fn variable<'v>(
-    values: &'v Values<'_>,
+    values: &'v ReferenceSource<'_>,
     name: &str,
     default: Option<&'v str>,
 ) -> Result<&'v str, TemplateError> {
     let env = values.env;
     env.var(name)
         .or(default)
-        // A variable that is set but empty is a value of its own when there is no default.
+        // A variable that is set to an empty value is used if there is no default.
         .or_else(|| env.vars.get(name).map(String::as_str))
         .ok_or_else(|| TemplateError::VariableMissing(name.to_owned()))
 }
@@ -168,10 +167,10 @@ fn is_empty(template: &Template) -> bool {
     template.parts().iter().all(is_empty)
 }
 
-/// The parts of a value while it is resolved.
+/// Collects the parts of a value while it is resolved.
 struct PartsBuilder {
     parts: Vec<TemplatePart>,
-    /// What is known since the last kept secret.
+    /// Text since the last stored secret.
     known: String,
     size: usize,
     limit: usize,
@@ -196,7 +195,7 @@ impl PartsBuilder {
         Ok(())
     }
 
-    fn kept(&mut self, name: &str, version: &str) {
+    fn secret(&mut self, name: &str, version: &str) {
         if !self.known.is_empty() {
             let known = std::mem::take(&mut self.known);
             self.parts.push(TemplatePart::Resolved(Secret::new(known)));
@@ -211,7 +210,7 @@ impl PartsBuilder {
         for part in template.parts() {
             match part {
                 TemplatePart::Resolved(text) => self.text(text.reveal())?,
-                TemplatePart::StoredSecret { name, version } => self.kept(name, version),
+                TemplatePart::StoredSecret { name, version } => self.secret(name, version),
             }
         }
         Ok(())
@@ -226,14 +225,14 @@ impl PartsBuilder {
     }
 }
 
-/// What a value refers to.
+/// A reference in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reference<'a> {
     Variable(&'a str),
     Secret(&'a str),
 }
 
-/// The references in a value, in the order they were written.
+/// Returns the references in a value, in order.
 pub(crate) fn references(text: &str) -> Vec<Reference<'_>> {
     if !text.contains("${") {
         return Vec::new();
@@ -247,8 +246,8 @@ pub(crate) fn references(text: &str) -> Vec<Reference<'_>> {
     references.collect()
 }
 
-/// The value with everything but the names of its references hidden.
-pub(crate) fn hidden(text: &str) -> String {
+/// Masks everything in a value except the names of references.
+pub(crate) fn masked(text: &str) -> String {
     let Ok(pieces) = pieces(text) else {
         return "***".to_owned();
     };
@@ -274,8 +273,8 @@ pub(crate) fn hidden(text: &str) -> String {
     }
 }
 
-/// Where the names of references are written in a text, from `${` to the end of the name. Nothing else of the text is
-/// in these spans: not a default, and nothing of what is not a reference.
+/// Returns the spans of reference names, from `${` to the end of the name. Defaults, and text that is not a
+/// reference, are never part of a span.
 pub(crate) fn reference_spans(text: &str) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut from = 0;
@@ -331,7 +330,7 @@ fn reference(inside: &str) -> Result<Piece<'_>, TemplateError> {
     if let Some(name) = inside.strip_prefix("secret:") {
         if !is_secret_reference(name) {
             return Err(TemplateError::Malformed(
-                "the name in `${secret:…}` is not a secret's name",
+                "`${secret:…}` does not contain a valid secret name",
             ));
         }
         return Ok(Piece::Secret(name));
@@ -339,7 +338,7 @@ fn reference(inside: &str) -> Result<Piece<'_>, TemplateError> {
     if let Some(name) = inside.strip_prefix("input:") {
         return Err(TemplateError::Prompt(name.to_owned()));
     }
-    // Other clients write `${env:NAME}` for the same thing.
+    // Other clients write `${env:NAME}`.
     let inside = inside.strip_prefix("env:").unwrap_or(inside);
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -349,18 +348,18 @@ fn reference(inside: &str) -> Result<Piece<'_>, TemplateError> {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !legal {
         return Err(TemplateError::Malformed(
-            "what stands in `${…}` is not a variable's name",
+            "`${…}` does not contain a valid variable name",
         ));
     }
     if default.is_some_and(|default| default.contains("${")) {
         return Err(TemplateError::Malformed(
-            "a default cannot hold another `${…}`",
+            "a default cannot contain another `${…}`",
         ));
     }
     Ok(Piece::Variable { name, default })
 }
 
-/// Whether a text can be the name of a kept secret.
+/// Whether a text is a valid name of a stored secret.
 pub(crate) fn is_secret_reference(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 64
@@ -397,7 +396,7 @@ mod tests {
             ..Limits::default()
         };
         let folder = tempfile::tempdir().unwrap();
-        let values = Values::new(&env, &limits, folder.path());
+        let values = ReferenceSource::new(&env, &limits, folder.path());
         let got = resolve(text, &values, &BTreeMap::new())
             .map(|t| t.resolve(&NoSecrets).unwrap().reveal().to_owned());
         assert_eq!(got, expected.map(str::to_owned), "{text:?}");
@@ -453,7 +452,7 @@ mod tests {
             ..Environment::default()
         };
         let limits = Limits::default();
-        let values = Values::without_secrets(&env, &limits);
+        let values = ReferenceSource::without_secrets(&env, &limits);
         let kept = TemplatePart::StoredSecret {
             name: "key".to_owned(),
             version: "1".to_owned(),
@@ -509,7 +508,7 @@ mod tests {
             ("$${canary}", "***"),
             ("${canary", "***"),
         ] {
-            assert_eq!(hidden(text), shown);
+            assert_eq!(masked(text), shown);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a value before its kept secrets are read, and what that tells about it.
+//! Checks of values before their stored secrets are read.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ pub(crate) fn known_parts(template: &Template) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is known of the beginning of a value.
+/// Returns the known text at the start of a value.
 pub(crate) fn known_start(template: &Template) -> &str {
     match template.parts().first() {
         Some(TemplatePart::Resolved(text)) => text.reveal(),
@@ -26,8 +26,8 @@ pub(crate) fn has_stored_secret(template: &Template) -> bool {
         .any(|part| matches!(part, TemplatePart::StoredSecret { .. }))
 }
 
-/// Makes a path absolute: `~/` is the home folder, a relative path starts from the file's folder. A
-/// value that starts with a kept secret stays as it is.
+/// Makes a path absolute: `~/` is the home folder, a relative path starts from the file's folder. A value that starts
+/// with a stored secret is unchanged.
 pub(crate) fn anchored(
     template: Template,
     folder: &Path,
@@ -52,7 +52,7 @@ pub(crate) fn anchored(
     Template::new(template.written(), parts)
 }
 
-/// Why a value cannot be an address; what a kept secret brings is not looked at.
+/// Returns why a value is not a valid URL. Parts that come from a stored secret are not checked.
 pub(crate) fn url_error(url: &Template) -> Option<&'static str> {
     let start = known_start(url);
     if start.is_empty() && has_stored_secret(url) {
@@ -75,10 +75,10 @@ pub(crate) fn url_error(url: &Template) -> Option<&'static str> {
         .next()
         .unwrap_or_default();
     if host.rsplit('@').next().unwrap_or_default().is_empty() && !has_stored_secret(url) {
-        return Some("it names no host");
+        return Some("it has no host");
     }
     if known_parts(url).any(|text| text.contains(|c: char| c.is_whitespace() || c.is_control())) {
-        return Some("it holds a space or a control character");
+        return Some("it contains a space or a control character");
     }
     None
 }
@@ -86,10 +86,10 @@ pub(crate) fn url_error(url: &Template) -> Option<&'static str> {
 pub(crate) fn header_error(name: &str, value: &Template) -> Option<&'static str> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(token) {
-        return Some("its name holds a character that headers must not have");
+        return Some("its name contains a character that is not allowed in headers");
     }
     let control = |c: char| c.is_control() && c != '\t';
     known_parts(value)
         .any(|text| text.contains(control))
-        .then_some("its value holds a line break or control character")
+        .then_some("its value contains a line break or control character")
 }

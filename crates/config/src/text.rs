@@ -1,4 +1,4 @@
-//! The text of a file with its lines, and the reading of it into a tree.
+//! The text of a config file: lines, columns, and parsing.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,13 @@ use crate::problem::Severity;
 use crate::sensitive::{VisibleSpans, mask_unparsed};
 use crate::{jsonc, toml, yaml};
 
-/// How many characters of a line a message shows; a whole config may stand on one line.
+/// Maximum number of characters of a line in a message. A whole config may be on one line.
 const SHOWN_LINE_CHARACTERS: usize = 120;
-/// How many bytes on each side of a place are enough for that: a character has at most four.
+/// Bytes on each side of a position that are enough for that, at four bytes per character.
 const SHOWN_LINE_BYTES: usize = 4 * SHOWN_LINE_CHARACTERS;
-/// How many bytes are counted at once; a line that is longer is never looked at as a whole.
+/// Block size for counting characters. Longer lines are never processed as a whole.
 const BLOCK: usize = 4096;
 
-/// The formats a config file may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Toml,
@@ -27,8 +26,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format by the file's ending; TOML when it has none that is known.
-    pub(crate) fn of(path: &Path) -> Self {
+    /// Returns the format for a file extension. The default is TOML.
+    pub(crate) fn from_path(path: &Path) -> Self {
         match path
             .extension()
             .and_then(|e| e.to_str())
@@ -49,13 +48,12 @@ impl Format {
     }
 }
 
-/// Why a text is not of its format.
 #[derive(Debug)]
 pub(crate) struct SyntaxError {
     pub(crate) at: usize,
     pub(crate) message: String,
     pub(crate) too_large: bool,
-    /// What to write instead, where that is plain from the mistake.
+    /// How to fix it, if that is clear from the error.
     pub(crate) help: Option<&'static str>,
 }
 
@@ -79,27 +77,27 @@ impl SyntaxError {
     }
 }
 
-/// A file's text, without byte order mark, and what was read from it.
+/// A file's text without byte order mark, and its syntax tree.
 #[derive(Debug)]
 pub(crate) struct SourceText {
     pub(crate) path: Arc<Path>,
     pub(crate) format: Format,
     pub(crate) text: String,
     line_starts: Vec<usize>,
-    /// How many characters stand before each block of [`BLOCK`] bytes; counted once, so that the column of a
-    /// place in a line of megabytes costs no more than that of any other.
+    /// Number of characters before each block of [`BLOCK`] bytes. Computed once, so that finding a column in a line
+    /// of megabytes is as fast as in any other.
     characters: OnceLock<Vec<usize>>,
-    /// How many problems are shown in full, of errors and of all others.
+    /// Maximum number of errors, and of other problems, that are reported in full.
     shown_problems: usize,
     errors: AtomicUsize,
     others: AtomicUsize,
-    /// How many more there are that were not even made.
+    /// Number of problems that were counted but not created.
     unreported: AtomicUsize,
     tree: Option<Node>,
     visible: OnceLock<VisibleSpans>,
 }
 
-/// A line as it may be shown, and where the mark stands in it.
+/// A masked line, and the position of the mark in it.
 #[derive(Debug)]
 pub(crate) struct ShownLine {
     pub(crate) text: String,
@@ -116,7 +114,7 @@ impl SourceText {
         let line_starts = std::iter::once(0)
             .chain(breaks.map(|(at, _)| at + 1))
             .collect();
-        let format = Format::of(&path);
+        let format = Format::from_path(&path);
         Self {
             path: path.into(),
             format,
@@ -132,7 +130,7 @@ impl SourceText {
         }
     }
 
-    /// Reads the text into a tree that is kept.
+    /// Parses the text and stores the tree.
     pub(crate) fn parse(&mut self, limits: &Limits) -> Result<(), SyntaxError> {
         self.shown_problems = limits.config_problems;
         let tree = match self.format {
@@ -141,14 +139,14 @@ impl SourceText {
             Format::Json => jsonc::read(&self.text, limits),
         }?;
         if let Err(at) = tree.count_values(limits.config_values) {
-            let message = format!("it holds more than {} values", limits.config_values);
+            let message = format!("it contains more than {} values", limits.config_values);
             return Err(SyntaxError::too_large(at, message));
         }
         self.tree = Some(tree);
         Ok(())
     }
 
-    /// Counts a problem that is reported; `false` when there were so many that nobody will read this one.
+    /// Counts a problem. Returns `false` beyond the limit, where details are not needed.
     pub(crate) fn count_problem(&self, severity: Severity) -> bool {
         let counted = match severity {
             Severity::Error => &self.errors,
@@ -157,16 +155,16 @@ impl SourceText {
         counted.fetch_add(1, Ordering::Relaxed) < self.shown_problems
     }
 
-    /// Whether no more warnings are made; the one at hand is only counted then. An error is always made: it must be
-    /// known to leave its server out.
-    pub(crate) fn leaves_out_warning(&self) -> bool {
+    /// Whether warnings beyond the limit are only counted. Errors are always created, because they cause their server
+    /// to be rejected.
+    pub(crate) fn skips_warning(&self) -> bool {
         let is_full = self.others.load(Ordering::Relaxed) >= self.shown_problems;
         self.unreported
             .fetch_add(usize::from(is_full), Ordering::Relaxed);
         is_full
     }
 
-    /// How many problems were only counted.
+    /// Returns how many problems were only counted.
     pub(crate) fn left_out(&self) -> usize {
         self.unreported.load(Ordering::Relaxed)
     }
@@ -175,7 +173,7 @@ impl SourceText {
         self.tree.as_ref()
     }
 
-    /// Line and column of a byte offset, both from 1; the column counts characters.
+    /// Returns line and column of a byte offset, both from 1. Columns count characters.
     pub(crate) fn place(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
@@ -204,7 +202,7 @@ impl SourceText {
         blocks.get(block).copied().unwrap_or(0) + count(rest)
     }
 
-    /// The part of a long line that a message can show around an offset, and where that part starts.
+    /// Returns the part of a long line around an offset, and its start.
     fn window(&self, start: usize, end: usize, offset: usize) -> (usize, &str) {
         let line = self.text.get(start..end).unwrap_or_default();
         if line.len() <= BLOCK {
@@ -227,7 +225,7 @@ impl SourceText {
             .partition_point(|start| *start <= offset.min(self.text.len()))
     }
 
-    /// Where a line starts; the end of the text for a line that is not there.
+    /// Returns the start of a line, or the end of the text for a line beyond it.
     pub(crate) fn line_start(&self, line: usize) -> usize {
         self.line_starts
             .get(line.saturating_sub(1))
@@ -235,7 +233,7 @@ impl SourceText {
             .unwrap_or(self.text.len())
     }
 
-    /// The line around an offset: escaped, shortened, and without anything that may be a secret.
+    /// Returns the line at an offset: escaped, shortened, and with possible secrets masked.
     pub(crate) fn shown_line(&self, offset: usize) -> ShownLine {
         let (line, column) = self.place(offset);
         let line_start = self.line_start(line);
@@ -249,12 +247,12 @@ impl SourceText {
             Some(tree) => {
                 let spans = self
                     .visible
-                    .get_or_init(|| VisibleSpans::of(tree, &self.text));
+                    .get_or_init(|| VisibleSpans::new(tree, &self.text));
                 spans.mask(raw, start, self.format)
             }
             None => mask_unparsed(raw, self.format),
         };
-        // The mask keeps the number of characters, so columns still fit.
+        // Masking keeps the number of characters, so columns are still valid.
         let skipped = column.saturating_sub(SHOWN_LINE_CHARACTERS * 2 / 3);
         let skipped = if skipped <= 1 { 0 } else { skipped };
         let before: String = masked

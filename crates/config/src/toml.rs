@@ -1,5 +1,5 @@
-//! Reads TOML into a tree. What TOML forbids as a second definition is kept as a second entry, so
-//! that it is reported with both lines and costs only the server it is in.
+//! Parses TOML. Duplicate definitions, which TOML forbids, become duplicate entries, so that they are reported with
+//! both lines and affect only the server that contains them.
 
 use std::borrow::Cow;
 
@@ -103,7 +103,7 @@ impl Reader<'_> {
         self.events.next().copied()
     }
 
-    /// The dotted key of a header, up to its closing bracket.
+    /// Reads the dotted key of a header, up to its closing bracket.
     fn key(&mut self) -> Vec<Key> {
         while let Some(event) = self.next() {
             if event.kind() == EventKind::SimpleKey {
@@ -113,7 +113,7 @@ impl Reader<'_> {
         Vec::new()
     }
 
-    /// The dotted key that starts with this part, up to the `=` or the closing bracket.
+    /// Reads the rest of a dotted key, up to the `=` or the closing bracket.
     fn key_from(&mut self, first: Event) -> Vec<Key> {
         let mut path = vec![self.simple_key(first)];
         while let Some(event) = self.next() {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         }
         if path.len() > self.depth {
             let at = first.span().start();
-            self.error = Some(SyntaxError::too_large(at, "the keys are nested too deep"));
+            self.error = Some(SyntaxError::too_large(at, "the keys are nested too deeply"));
             path.truncate(1);
         }
         path

@@ -1,30 +1,29 @@
-//! A TOML table while its document is read. What TOML forbids as a second definition becomes a second
-//! entry of the same key.
+//! A TOML table while its document is parsed. A duplicate definition becomes a second entry with the same key.
 
 use std::collections::HashMap;
 
 use crate::node::{Entry, Node, Value};
 
-/// A table while the document is read: how it came to be decides what may be added to it.
+/// How a table was created determines what may be added to it.
 pub(crate) struct Table {
     start: usize,
     origin: TableOrigin,
     entries: Vec<(Key, Item)>,
-    /// Where each key stands last, once there are many.
+    /// Last position of each key. Used only for large tables.
     index: HashMap<String, usize>,
     indexed: usize,
 }
 
-/// Up to so many keys a table is searched one by one.
+/// Tables with at most this many keys are searched linearly.
 const SMALL_TABLE: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableOrigin {
-    /// Named on the way to another table.
+    /// Part of another table's path.
     Implicit,
-    /// Has a header of its own.
+    /// Has its own header.
     Header,
-    /// Came by a dotted key.
+    /// Created by a dotted key.
     Dotted,
 }
 
@@ -65,7 +64,7 @@ impl Table {
         self.index.get(&key.text).copied()
     }
 
-    /// Puts a value under a dotted key.
+    /// Sets a value at a dotted key.
     pub(crate) fn set(&mut self, path: &[Key], value: Node) {
         let Some((last, parents)) = path.split_last() else {
             return;
@@ -83,7 +82,7 @@ impl Table {
         table.entries.push((last.clone(), Item::Value(value)));
     }
 
-    /// Puts a finished table where its header says.
+    /// Adds a finished table at the path of its header.
     pub(crate) fn attach(&mut self, path: &[Key], many: bool, mut finished: Self) {
         let Some((last, parents)) = path.split_last() else {
             self.entries = finished.entries;
@@ -116,7 +115,7 @@ impl Table {
         }
     }
 
-    /// The table under a key; a new one when there is none that may be entered.
+    /// Returns the table of a key, or a new one if there is none that may be extended.
     fn step(
         &mut self,
         key: &Key,

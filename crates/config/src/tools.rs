@@ -1,42 +1,81 @@
-//! What a user says of single tools of a server.
+//! The `tools` table of a server: overrides of single tools.
 
 use std::collections::BTreeMap;
 
 use pegboard_model::{Policy, Reason, ToolExample, ToolOverride};
+use serde_json::json;
 
+use crate::keys::{ValueType, keys, words};
 use crate::node::{Entry, Value};
 use crate::problem::Severity;
 use crate::reader::TableReader;
 
-/// Longest summary; listings promise that no line is longer.
+/// Maximum length of a summary. Listings rely on it.
 const SUMMARY_CHARACTERS: usize = 80;
 
-const TOOL_KEYS: &[&str] = &[
-    "category",
-    "deprecated",
-    "description",
-    "enabled",
-    "examples",
-    "policy",
-    "related",
-    "summary",
-];
+type ReadTool = fn(&mut ToolTable<'_, '_>, &Entry, &mut TableReader<'_>);
 
-/// Where the table `tools` of a server goes.
+const SUMMARY: ValueType =
+    ValueType::Custom(|| json!({ "type": "string", "maxLength": SUMMARY_CHARACTERS }));
+const EXAMPLES: ValueType =
+    ValueType::Custom(|| json!({ "type": "array", "items": { "type": "object" } }));
+const DEPRECATED: ValueType = ValueType::Custom(|| json!({ "type": ["boolean", "string"] }));
+
+keys! {
+    /// The keys of a tool.
+    const TOOL_KEYS: ReadTool;
+
+    /// One line for listings. A longer one is ignored with a warning.
+    "summary": SUMMARY, |tool, entry, reader| tool.change.summary = summary(entry, reader);
+    /// The full description.
+    "description": ValueType::Text, |tool, entry, reader| tool.change.description = reader.text(entry);
+    /// The category; `a/b` is below `a`.
+    "category": ValueType::Text, |tool, entry, reader| tool.change.category = reader.text(entry);
+    /// Example calls: tables with `arguments` and optionally `description` and `expected_output`, or just the arguments.
+    "examples": EXAMPLES, |tool, entry, reader| tool.change.examples = examples(entry, reader);
+    /// Related tools that `describe` names.
+    "related": ValueType::TextList, |tool, entry, reader| tool.change.related = reader.texts(entry);
+    /// Whether the tool should no longer be used. A string says what to use instead.
+    "deprecated": DEPRECATED, |tool, entry, reader| tool.change.deprecated = match &entry.node.value {
+        Value::Bool(true) => Some(String::new()),
+        Value::Bool(false) => None,
+        _ => reader.text(entry),
+    };
+    /// Whether the tool is available.
+    "enabled": ValueType::Boolean, |tool, entry, reader| {
+        tool.change.enabled = reader.boolean(entry);
+        let key = format!("tools.{}.enabled", tool.name);
+        tool.server.lines.insert(key, reader.line_of(entry));
+    };
+    /// The [policy](policies.md) of the tool.
+    "policy": ValueType::OneOf(words::<Policy>), |tool, entry, reader| {
+        if let Some(policy) = reader.one_of(entry) {
+            tool.server.set_policy(tool.name, policy, entry, reader);
+        }
+    };
+}
+
+/// A tool's table while it is read.
+pub(crate) struct ToolTable<'t, 'a> {
+    server: &'t mut ReadTools<'a>,
+    name: &'t str,
+    change: ToolOverride,
+}
+
+/// Collects the values of a server's `tools` table.
 pub(crate) struct ReadTools<'a> {
-    /// What is said of single tools.
     pub(crate) tools: &'a mut BTreeMap<String, ToolOverride>,
-    /// A tool's `policy` goes here.
+    /// Receives the `policy` of each tool.
     pub(crate) policies: &'a mut BTreeMap<String, Policy>,
-    /// The lines of policies and switches, by their key.
+    /// Lines of `policy` and `enabled`, by key.
     pub(crate) lines: &'a mut BTreeMap<String, usize>,
 }
 
 impl ReadTools<'_> {
-    /// Reads the table: overrides by tool name.
+    /// Reads the table, which contains overrides by tool name.
     pub(crate) fn table(&mut self, entry: &Entry, reader: &mut TableReader<'_>) {
         if matches!(entry.node.value, Value::List(_)) {
-            // Another client's list of tools that its models may see.
+            // Other clients have a list of tools that models may see.
             let example = reader
                 .source
                 .format
@@ -45,7 +84,7 @@ impl ReadTools<'_> {
                 Severity::Advice,
                 Reason::ConfigUnknownKey,
                 entry.key_start,
-                "a list of `tools` has no effect; all tools of the server are offered",
+                "a list of `tools` has no effect; all tools of the server are available",
                 format!("hide tools with `policies`, for example `{example}`"),
             );
             return;
@@ -57,49 +96,33 @@ impl ReadTools<'_> {
     }
 
     fn tool(&mut self, tool: &Entry, reader: &mut TableReader<'_>) {
-        // `NAME: "allow"` is short for a table that holds only the policy.
+        // `NAME: "allow"` is short for a table with only a policy.
         if matches!(tool.node.value, Value::Text(_)) {
             if let Some(policy) = reader.rule(tool) {
-                self.policies.insert(tool.key.clone(), policy);
-                let key = format!("policies.{}", tool.key);
-                self.lines.insert(key, reader.line_of(tool));
+                self.set_policy(&tool.key, policy, tool, reader);
             }
             return;
         }
-        let mut change = ToolOverride::default();
-        for entry in reader
+        let entries = reader
             .table(tool, r#"{"summary": "…"}"#)
-            .unwrap_or_default()
-        {
-            match entry.key.as_str() {
-                "summary" => change.summary = summary(entry, reader),
-                "description" => change.description = reader.text(entry),
-                "category" => change.category = reader.text(entry),
-                "examples" => change.examples = examples(entry, reader),
-                "related" => change.related = reader.texts(entry),
-                "enabled" => {
-                    change.enabled = reader.boolean(entry);
-                    let key = format!("tools.{}.enabled", tool.key);
-                    self.lines.insert(key, reader.line_of(entry));
-                }
-                "deprecated" => {
-                    change.deprecated = match &entry.node.value {
-                        Value::Bool(true) => Some(String::new()),
-                        Value::Bool(false) => None,
-                        _ => reader.text(entry),
-                    }
-                }
-                "policy" => {
-                    if let Some(policy) = reader.policy(entry) {
-                        self.policies.insert(tool.key.clone(), policy);
-                        let key = format!("policies.{}", tool.key);
-                        self.lines.insert(key, reader.line_of(entry));
-                    }
-                }
-                _ => reader.unknown_key(entry, "a tool", TOOL_KEYS),
-            }
-        }
+            .unwrap_or_default();
+        let mut table = ToolTable {
+            server: self,
+            name: &tool.key,
+            change: ToolOverride::default(),
+        };
+        reader.each_key(entries, TOOL_KEYS, "a tool", |reader, entry, read| {
+            read(&mut table, entry, reader);
+            Some(())
+        });
+        let change = table.change;
         self.tools.insert(tool.key.clone(), change);
+    }
+
+    fn set_policy(&mut self, tool: &str, policy: Policy, entry: &Entry, reader: &TableReader<'_>) {
+        self.policies.insert(tool.to_owned(), policy);
+        let line = reader.line_of(entry);
+        self.lines.insert(format!("policies.{tool}"), line);
     }
 }
 
@@ -111,23 +134,17 @@ fn summary(entry: &Entry, reader: &mut TableReader<'_>) -> Option<String> {
     }
     let message = if length > SUMMARY_CHARACTERS {
         format!(
-            "the summary has {length} characters and is not used; {SUMMARY_CHARACTERS} are allowed"
+            "the summary has {length} characters and is ignored; at most {SUMMARY_CHARACTERS} are allowed"
         )
     } else {
-        "the summary has more than one line and is not used".to_owned()
+        "the summary has more than one line and is ignored".to_owned()
     };
     let help = "shorten it, and put the rest into `description`";
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
-        entry.node.start,
-        message,
-        help,
-    );
+    reader.warn(entry.node.start, message, help);
     None
 }
 
-/// Examples: tables with `arguments` (and a `description` and an `expected_output`), or just the arguments.
+/// Reads examples: tables with `arguments` and optionally `description` and `expected_output`, or just the arguments.
 fn examples(entry: &Entry, reader: &mut TableReader<'_>) -> Vec<ToolExample> {
     let Value::List(items) = &entry.node.value else {
         let example = reader

@@ -1,114 +1,142 @@
-//! The `[trace]` table: where spans are sent, and what stands in them.
+//! The `[trace]` table: where spans are sent and what they contain.
 //!
-//! Nothing here is worth a failure: whatever is wrong is a warning, and the rest works without traces.
+//! All problems here are warnings, because everything else works without traces.
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{Layer, Reason, Template, UntrustedText};
+use pegboard_model::{Layer, Template, UntrustedText};
+use serde_json::json;
 
 use crate::explain::explain_entry;
 use crate::file::ConfigFile;
+use crate::keys::{Key, ValueType, keys, table_schema};
+use crate::kinds::{BOOLEAN, Kind, TEMPLATE, TEXT, key_table};
 use crate::load::LoadedConfig;
 use crate::node::Entry;
 use crate::problem::Severity;
-use crate::reader::{TableReader, duplicates};
-use crate::template::Values;
+use crate::reader::TableReader;
+use crate::sensitive::Visibility;
+use crate::template::ReferenceSource;
 use crate::template_checks::{header_error, url_error};
 
-/// The keys of `[trace]`.
-pub(crate) const TRACE_KEYS: &[&str] = &[
-    "capture_content",
-    "endpoint",
-    "environment",
-    "headers",
-    "langfuse",
-    "service_name",
-];
-/// The keys of `[trace.langfuse]`.
-pub(crate) const LANGFUSE_KEYS: &[&str] = &["base_url", "public_key", "secret_key"];
-
-/// Where spans are sent, and what stands in them; without a place nothing is traced.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TraceSettings {
-    /// A collector's base address.
-    pub endpoint: Option<Template>,
-    /// Headers for that collector.
-    pub headers: BTreeMap<String, Template>,
-    /// A Langfuse project.
-    pub langfuse: Option<LangfuseSettings>,
-    /// Whether arguments, results and queries are recorded.
-    pub capture_content: bool,
-    /// What this program is called.
-    pub service_name: Option<String>,
-    /// Where it runs: `production`, `staging`.
-    pub environment: Option<String>,
-}
-
-/// What Langfuse knows a project by.
+/// Credentials of a Langfuse project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LangfuseSettings {
     /// The public key.
     pub public_key: Template,
     /// The secret key.
     pub secret_key: Template,
-    /// The server; Langfuse's own cloud without one.
+    /// Base URL; the default is Langfuse's cloud.
     pub base_url: Option<Template>,
 }
 
-/// Reads the table of all files, key by key.
-pub(crate) fn read_trace(files: &[ConfigFile], values: &Values<'_>, loaded: &mut LoadedConfig) {
-    let mut taken: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
+const ENDPOINT: Kind<Option<Template>> = Kind {
+    visibility: Visibility::Address,
+    read: |entry, reader| address("endpoint", entry, reader).map(Some),
+    ..TEMPLATE
+};
+const HEADERS: Kind<BTreeMap<String, Template>> = Kind {
+    value_type: ValueType::TemplateTable,
+    visibility: Visibility::Hidden,
+    read: |entry, reader| Some(headers(entry, reader)),
+    show: |_| "{}".to_owned(),
+};
+const LANGFUSE: Kind<Option<LangfuseSettings>> = Kind {
+    value_type: ValueType::Custom(|| {
+        let mut schema = table_schema(LANGFUSE_KEYS, Key::written_default);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("required".to_owned(), json!(["public_key", "secret_key"]));
+        }
+        schema
+    }),
+    visibility: Visibility::Hidden,
+    read: |entry, reader| langfuse(entry, reader).map(Some),
+    show: |_| String::new(),
+};
+const SERVICE_NAME: Kind<Option<String>> = Kind {
+    show: |name| name.clone().unwrap_or_else(|| "pegboard".to_owned()),
+    ..TEXT
+};
+
+key_table! {
+    /// The `[trace]` table. Without `endpoint` and `langfuse` nothing is traced.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TraceSettings, TRACE_KEYS;
+
+    /// Base URL of a collector that accepts OTLP over HTTP, such as `http://localhost:4318`; `/v1/traces` is added.
+    endpoint: Option<Template> = None, ENDPOINT;
+    /// Headers of requests to the collector.
+    headers: BTreeMap<String, Template> = BTreeMap::new(), HEADERS;
+    /// A Langfuse project.
+    langfuse: Option<LangfuseSettings> = None, LANGFUSE;
+    /// Whether arguments, results and queries are recorded, [redacted](observability.md).
+    capture_content: bool = false, BOOLEAN;
+    /// The service name of the spans.
+    service_name: Option<String> = None, SERVICE_NAME;
+    /// The deployment environment, such as `production`.
+    environment: Option<String> = None, TEXT;
+}
+
+type SetLangfuse = fn(&mut WrittenLangfuse, Option<Template>);
+
+keys! {
+    /// The keys of `[trace.langfuse]`.
+    const LANGFUSE_KEYS: SetLangfuse;
+
+    /// The public key, `pk-lf-…`.
+    "public_key": ValueType::Template, |langfuse, key| langfuse.public_key = key, { visibility: Visibility::Hidden };
+    /// The secret key, `sk-lf-…`.
+    "secret_key": ValueType::Template, |langfuse, key| langfuse.secret_key = key, { visibility: Visibility::Hidden };
+    /// The URL of the Langfuse server.
+    "base_url": ValueType::Template, |langfuse, url| langfuse.base_url = url,
+        { visibility: Visibility::Hidden, default: "`https://cloud.langfuse.com`" };
+}
+
+/// The `[trace.langfuse]` table while it is read.
+#[derive(Default)]
+pub(crate) struct WrittenLangfuse {
+    public_key: Option<Template>,
+    secret_key: Option<Template>,
+    base_url: Option<Template>,
+}
+
+/// Reads the tables of all files, key by key.
+pub(crate) fn read_trace(
+    files: &[ConfigFile],
+    values: &ReferenceSource<'_>,
+    loaded: &mut LoadedConfig,
+) {
+    let mut applied: BTreeMap<&str, (&ConfigFile, &Entry)> = BTreeMap::new();
     for file in files {
         let Some(root) = file.table("trace") else {
             continue;
         };
         let mut reader = file.reader(None, values);
         if file.layer == Layer::Project {
-            let message = "a project file cannot say where traces go; `trace` is ignored here";
-            let help = "write it into your own config file, if you mean it";
-            let (severity, reason) = (Severity::Warning, Reason::ConfigInvalid);
-            reader.report(severity, reason, root.key_start, message, help);
+            let message =
+                "a project file cannot change where traces are sent; `trace` is ignored here";
+            let help = "set it in your own config file";
+            reader.warn(root.key_start, message, help);
         } else {
-            let entries = reader.table(root, r#"{"endpoint": "http://localhost:4318"}"#);
-            let entries = entries.unwrap_or_default();
-            let twice: Vec<&str> = (duplicates(entries).iter())
-                .map(|(_, entry)| entry.key.as_str())
-                .collect();
-            for entry in entries {
-                if !twice.contains(&entry.key.as_str())
-                    && loaded.trace.apply(entry, &mut reader).is_some()
-                {
-                    taken.insert(&entry.key, (file, entry));
-                }
-            }
+            let entries = reader.unique_entries(root, r#"{"endpoint": "http://localhost:4318"}"#);
+            let trace = &mut loaded.trace;
+            let keys = reader.each_key(entries, TRACE_KEYS, "`trace`", |reader, entry, field| {
+                (field.apply)(trace, entry, reader)
+            });
+            applied.extend(
+                keys.into_iter()
+                    .map(|entry| (entry.key.as_str(), (file, entry))),
+            );
         }
         for mut problem in reader.problems {
             problem.severity = Severity::Warning;
             loaded.problems.push(problem);
         }
     }
-    for (key, (file, entry)) in taken {
+    for (key, (file, entry)) in applied {
         let key = format!("trace.{}", UntrustedText::new(key).shortened(60));
         let (source, layer) = (&file.source, file.layer);
         explain_entry(&mut loaded.values, "trace", key, entry, source, layer);
-    }
-}
-
-impl TraceSettings {
-    fn apply(&mut self, entry: &Entry, reader: &mut TableReader<'_>) -> Option<()> {
-        match entry.key.as_str() {
-            "endpoint" => self.endpoint = Some(address("endpoint", entry, reader)?),
-            "headers" => self.headers = headers(entry, reader),
-            "langfuse" => self.langfuse = Some(langfuse(entry, reader)?),
-            "capture_content" => self.capture_content = reader.boolean(entry)?,
-            "service_name" => self.service_name = Some(reader.text(entry)?),
-            "environment" => self.environment = Some(reader.text(entry)?),
-            _ => {
-                reader.unknown_key(entry, "`trace`", TRACE_KEYS);
-                return None;
-            }
-        }
-        Some(())
     }
 }
 
@@ -117,11 +145,11 @@ fn address(key: &str, entry: &Entry, reader: &mut TableReader<'_>) -> Option<Tem
     let Some(error) = url_error(&address) else {
         return Some(address);
     };
-    let message = format!("`{key}` is no address: {error}");
+    let message = format!("`{key}` is not a valid URL: {error}");
     reader.invalid(
         entry.node.start,
         message,
-        "write it as `http://localhost:4318`",
+        "write a URL such as `http://localhost:4318`",
     );
     None
 }
@@ -151,20 +179,27 @@ fn headers(entry: &Entry, reader: &mut TableReader<'_>) -> BTreeMap<String, Temp
 fn langfuse(entry: &Entry, reader: &mut TableReader<'_>) -> Option<LangfuseSettings> {
     let example =
         r#"{"public_key": "${secret:langfuse_public}", "secret_key": "${secret:langfuse}"}"#;
-    let (mut public_key, mut secret_key, mut base_url) = (None, None, None);
-    for inner in reader.table(entry, example)? {
-        match inner.key.as_str() {
-            "public_key" => public_key = reader.template("langfuse.public_key", &inner.node),
-            "secret_key" => secret_key = reader.template("langfuse.secret_key", &inner.node),
-            "base_url" => base_url = address("langfuse.base_url", inner, reader),
-            _ => reader.unknown_key(inner, "`trace.langfuse`", LANGFUSE_KEYS),
-        }
-    }
-    match (public_key, secret_key) {
+    let mut written = WrittenLangfuse::default();
+    let entries = reader.table(entry, example)?;
+    reader.each_key(
+        entries,
+        LANGFUSE_KEYS,
+        "`trace.langfuse`",
+        |reader, entry, set| {
+            let key = format!("langfuse.{}", entry.key);
+            let value = match entry.key.as_str() {
+                "base_url" => address(&key, entry, reader),
+                _ => reader.template(&key, &entry.node),
+            };
+            set(&mut written, value);
+            Some(())
+        },
+    );
+    match (written.public_key, written.secret_key) {
         (Some(public_key), Some(secret_key)) => Some(LangfuseSettings {
             public_key,
             secret_key,
-            base_url,
+            base_url: written.base_url,
         }),
         _ => {
             let message = "`langfuse` needs `public_key` and `secret_key`";

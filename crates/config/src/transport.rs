@@ -1,20 +1,20 @@
-//! How a server is reached: `command` or `url`, and what belongs to each.
+//! Reads a server's transport: `command` or `url`, and the keys that belong to each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{Layer, Reason, Template, Transport, secret_arguments};
+use pegboard_model::{Layer, Template, Transport, secret_arguments};
 
 use crate::node::{Entry, Value};
-use crate::problem::{Severity, shown_text};
+use crate::problem::shown_text;
 use crate::reader::TableReader;
-use crate::sensitive::{has_written_secret, shown_name};
+use crate::sensitive::{has_written_secret, masked_name};
 use crate::template_checks::{
     anchored, has_stored_secret, header_error, known_parts, known_start, url_error,
 };
 use crate::working_dir::UserServer;
 
-/// The keys of a transport as they were read, before it is known which transport they make.
+/// The transport keys as written.
 #[derive(Default)]
 pub(crate) struct WrittenTransport<'n> {
     command: Option<&'n Entry>,
@@ -28,7 +28,7 @@ pub(crate) struct WrittenTransport<'n> {
 }
 
 impl<'n> WrittenTransport<'n> {
-    /// Remembers a key.
+    /// Records a key.
     pub(crate) fn take(&mut self, entry: &'n Entry, reader: &mut TableReader<'_>) {
         let place = match entry.key.as_str() {
             "command" => &mut self.command,
@@ -42,7 +42,7 @@ impl<'n> WrittenTransport<'n> {
         };
         match place {
             Some(first) if first.key != entry.key => {
-                // Files written for several programs at once name the same thing by each one's key.
+                // Files for several programs contain the same value under each program's key.
                 if !is_same(first, entry) {
                     let message =
                         format!("`{}` and `{}` contradict each other", first.key, entry.key);
@@ -53,7 +53,7 @@ impl<'n> WrittenTransport<'n> {
         }
     }
 
-    /// Makes the transport that the keys describe.
+    /// Builds the transport from the recorded keys.
     pub(crate) fn check(self, server: &Entry, reader: &mut TableReader<'_>) -> Option<Transport> {
         let kind = match self.kind {
             Some(entry) => Some(transport_kind(entry, reader)?),
@@ -90,7 +90,7 @@ impl<'n> WrittenTransport<'n> {
                 let at = command
                     .or(url)
                     .map_or(server.key_start, |entry| entry.key_start);
-                let message = format!("the server's `type` does not go with {other}");
+                let message = format!("the server's `type` contradicts {other}");
                 reader.invalid(
                     at,
                     message,
@@ -136,7 +136,7 @@ impl<'n> WrittenTransport<'n> {
             }
             Some((entry, _)) => {
                 let message = format!(
-                    "`args` must be a list of texts, but it is {}",
+                    "`args` must be a list of strings, but it is {}",
                     entry.node.kind()
                 );
                 let help = reader.example("args", "[\"…\", \"…\"]");
@@ -187,7 +187,7 @@ impl<'n> WrittenTransport<'n> {
         })
     }
 
-    /// A NUL cannot be passed to a process, and a `=` cannot be in a variable's name.
+    /// NUL cannot be passed to a process, and `=` cannot be part of a variable's name.
     fn check_characters(
         &self,
         program: &Template,
@@ -205,7 +205,7 @@ impl<'n> WrittenTransport<'n> {
         if values.any(has_nul) {
             reader.invalid(
                 command.key_start,
-                "a value of the server holds a NUL character",
+                "a value of the server contains a NUL character",
                 "remove it",
             );
         }
@@ -216,7 +216,7 @@ impl<'n> WrittenTransport<'n> {
             let at = self.env.and_then(|entry| entry.node.get(name));
             reader.invalid(
                 at.map_or(command.key_start, |entry| entry.key_start),
-                "a key of `env` is not the name of a variable",
+                "a key of `env` is not a valid variable name",
                 "write a name like `API_KEY`",
             );
         }
@@ -231,7 +231,7 @@ impl<'n> WrittenTransport<'n> {
             let help = reader.example(&url.key, "\"https://example.com/mcp\"");
             reader.invalid(
                 url.node.start,
-                format!("`{}` is not an address: {error}", url.key),
+                format!("`{}` is not a valid URL: {error}", url.key),
                 help,
             );
         }
@@ -246,11 +246,11 @@ impl<'n> WrittenTransport<'n> {
             if let (Some(error), Some(entry)) = (header_error(name, value), self.headers) {
                 let inner = entry.node.get(name);
                 let at = inner.map_or(entry.node.start, |inner| inner.key_start);
-                let name = inner.map(shown_name).unwrap_or_default();
+                let name = inner.map(masked_name).unwrap_or_default();
                 reader.invalid(
                     at,
                     format!("the header `{name}` cannot be sent: {error}"),
-                    "correct the header",
+                    "fix the header",
                 );
             }
         }
@@ -258,7 +258,7 @@ impl<'n> WrittenTransport<'n> {
             && let Some(error) = header_error("Authorization", value)
         {
             let message = format!("`bearer` cannot be sent: {error}");
-            reader.invalid(entry.node.start, message, "correct the token");
+            reader.invalid(entry.node.start, message, "fix the token");
         }
         Some(Transport::Http {
             url: address?,
@@ -268,14 +268,14 @@ impl<'n> WrittenTransport<'n> {
     }
 }
 
-/// Reports a `command` that holds a whole command line: no shell splits it, so no such program would be found.
+/// Reports a `command` that contains a whole command line. No shell splits it, so no such program would be found.
 fn check_command_line(program: &Template, command: &Entry, reader: &mut TableReader<'_>) {
     let text = known_start(program);
     let mut words = text.split_whitespace();
     let (Some(first), Some(_)) = (words.next(), words.next()) else {
         return;
     };
-    // The name of a program, or of a folder on the way to it, may hold spaces.
+    // The path of a program may contain spaces.
     let is_file = |name: &str| is_program(name, reader);
     if is_file(text) || (first.contains('/') && !is_file(first)) {
         return;
@@ -298,11 +298,11 @@ fn check_command_line(program: &Template, command: &Entry, reader: &mut TableRea
         format.example("command", first),
         format.example("args", &format!("[{}]", rest.join(", ")))
     );
-    let message = "`command` holds a whole command line, but it must name the program alone";
+    let message = "`command` contains a whole command line, but it must be only the program";
     reader.invalid(command.node.start, message, help);
 }
 
-/// Whether a program is there: at its path, or in a folder of `PATH`.
+/// Whether a program exists at its path or in a folder of `PATH`.
 fn is_program(name: &str, reader: &TableReader<'_>) -> bool {
     if name.contains('/') {
         let home = &reader.values.env.home;
@@ -313,9 +313,8 @@ fn is_program(name: &str, reader: &TableReader<'_>) -> bool {
     std::env::split_paths(path).any(|folder| folder.join(name).is_file())
 }
 
-/// `stdio` or `http`, however it was spelled.
-/// The words for a way to reach a server, and what each means.
-const KINDS: [(&str, &str); 5] = [
+/// Accepted words for a transport, with the transport that each means.
+pub(crate) const TRANSPORT_WORDS: [(&str, &str); 5] = [
     ("stdio", "stdio"),
     ("http", "http"),
     ("streamable-http", "http"),
@@ -331,13 +330,14 @@ fn is_same(one: &Entry, other: &Entry) -> bool {
 }
 
 fn meaning(text: &str) -> &str {
-    let known = KINDS.iter().find(|(word, _)| *word == text);
+    let known = TRANSPORT_WORDS.iter().find(|(word, _)| *word == text);
     known.map_or(text, |(_, meaning)| meaning)
 }
 
 fn transport_kind(entry: &Entry, reader: &mut TableReader<'_>) -> Option<&'static str> {
     if matches!(&entry.node.value, Value::Text(text) if text == "sse") {
-        let help = "ask the server's maker for its Streamable HTTP address and write that as `url`, without `type`";
+        let help =
+            "ask the server's vendor for a Streamable HTTP URL and set it as `url`, without `type`";
         reader.invalid(
             entry.node.start,
             "the HTTP+SSE transport is not supported",
@@ -345,7 +345,7 @@ fn transport_kind(entry: &Entry, reader: &mut TableReader<'_>) -> Option<&'stati
         );
         return None;
     }
-    reader.word(entry, &KINDS)
+    reader.choice(entry, &TRANSPORT_WORDS)
 }
 
 fn ignored(entry: &Entry, belongs_to: &str, reader: &mut TableReader<'_>) {
@@ -353,11 +353,5 @@ fn ignored(entry: &Entry, belongs_to: &str, reader: &mut TableReader<'_>) {
         "`{}` has no effect here; it belongs to {belongs_to}",
         entry.key
     );
-    reader.report(
-        Severity::Warning,
-        Reason::ConfigInvalid,
-        entry.key_start,
-        message,
-        "remove it",
-    );
+    reader.warn(entry.key_start, message, "remove it");
 }

@@ -1,4 +1,4 @@
-//! Which servers of which projects a person has agreed to run.
+//! Stored trust: which servers of which projects the user has trusted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::permission::writable_by_others;
 use crate::problem::Problem;
 use crate::regular_file::read_regular_file;
 
-/// Largest file that is read; an agreement takes about 200 bytes.
+/// Maximum size of the file. An entry takes about 200 bytes.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The agreements of this user, kept in `agreements.json` of the state folder.
+/// The user's trust decisions, stored in `agreements.json` of the state folder.
 ///
-/// An agreement binds a project's folder, a server's name and the hash of its definition. A file that
-/// is damaged, or that other users could have written, counts as empty.
+/// Trust is bound to the project's folder, the server's name and the hash of its definition. A file that is damaged,
+/// or that other users can write, counts as empty.
 #[derive(Debug)]
 pub struct TrustStore {
     path: PathBuf,
@@ -31,12 +31,11 @@ struct TrustFile {
 }
 
 impl TrustStore {
-    /// The file that the agreements are kept in.
     pub(crate) fn file(state_dir: &Path) -> PathBuf {
         state_dir.join("agreements.json")
     }
 
-    /// Reads the agreements; there may be none yet.
+    /// Reads the stored trust. A missing file counts as empty.
     pub fn open(state_dir: &Path) -> Self {
         let path = Self::file(state_dir);
         Self {
@@ -45,7 +44,7 @@ impl TrustStore {
         }
     }
 
-    /// Whether this definition of a project's server was agreed to.
+    /// Returns whether this definition of a project's server is trusted.
     pub fn approval(&self, project: &Path, server: &ServerName, hash: &ConfigHash) -> TrustState {
         let servers = self.content.agreed.get(&folder_key(project));
         match servers.and_then(|servers| servers.get(server.as_str())) {
@@ -55,7 +54,10 @@ impl TrustStore {
         }
     }
 
-    /// Agrees to exactly this definition.
+    /// Trusts exactly this definition.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
     pub fn grant(
         &mut self,
         project: &Path,
@@ -68,7 +70,10 @@ impl TrustStore {
         })
     }
 
-    /// Takes an agreement back; answers whether there was one.
+    /// Removes the trust of a server. Returns whether it was trusted.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written.
     pub fn revoke(&mut self, project: &Path, server: &ServerName) -> Result<bool, Problem> {
         let mut found = false;
         self.change(|content| {
@@ -107,7 +112,7 @@ fn read(path: &Path) -> TrustFile {
         .unwrap_or_default()
 }
 
-/// One folder has one key, however it was reached.
+/// Every path to a folder has the same key.
 fn folder_key(project: &Path) -> String {
     let folder = project
         .canonicalize()

@@ -1,4 +1,4 @@
-//! Tells when a config file really changed.
+//! Watches config files for changed content.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use pegboard_model::Reason;
 use crate::content_hashes::ContentHashes;
 use crate::problem::Problem;
 
-/// How long the folder must be quiet before the files are looked at: editors write in several steps.
+/// How long a folder must be quiet before the files are read: editors write in several steps.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// How long a folder that is never quiet can put the look off.
+/// Maximum delay if a folder is never quiet.
 const MAX_DEBOUNCE: Duration = Duration::from_secs(1);
 
-/// How long a file that lost its content may take to get a new one: some programs empty or delete a file before they
-/// write it.
+/// How long an emptied file may stay empty before that counts as a change: some programs empty or delete a file
+/// before they write it.
 const EMPTY_FILE_GRACE: Duration = Duration::from_secs(1);
 
 /// Watches files for changes until it is dropped.
 ///
-/// The folders are watched, not the files: editors write a new file and rename it. A file that does not
-/// exist yet is watched through the nearest folder above it that does.
+/// Folders are watched instead of files, because editors write a new file and rename it. A file that does not exist
+/// is watched through its nearest existing parent folder.
 #[derive(Debug)]
 pub struct Watcher {
     signals: Sender<Signal>,
@@ -37,9 +37,11 @@ enum Signal {
 }
 
 impl Watcher {
-    /// Starts watching; `on_change` runs on the watcher's own thread each time the content of a file is
-    /// another than before. `read` is what the files held when they were last read: a change between that moment and
-    /// this one counts too.
+    /// Starts watching. `on_change` is called on the watcher's own thread after the content of a file has changed.
+    /// `read` contains the hashes from when the files were last read, so that changes since then are reported too.
+    ///
+    /// # Errors
+    /// Fails if the system's file notifications or the thread cannot be started.
     pub fn start(
         files: Vec<PathBuf>,
         read: &ContentHashes,
@@ -59,7 +61,7 @@ impl Watcher {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let only_read = event.is_ok_and(|event| event.kind.is_access());
             if !only_read {
-                // The other end is gone only while the watcher is being dropped.
+                // The receiver is gone only while the watcher is being dropped.
                 let _ = events.send(Signal::Changed);
             }
         })
@@ -69,7 +71,7 @@ impl Watcher {
             watched: BTreeSet::new(),
         };
         folders.follow(&files);
-        let now = ContentHashes::now(&files);
+        let now = ContentHashes::of_files(&files);
         let seen = now.or_earlier(read);
         if now != seen {
             let _ = signals.send(Signal::Changed);
@@ -92,7 +94,7 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         let _ = self.signals.send(Signal::Stop);
         if let Some(thread) = self.thread.take() {
-            // `on_change` itself may drop the watcher; a thread cannot wait for itself.
+            // `on_change` may drop the watcher; a thread cannot join itself.
             if thread.thread().id() != std::thread::current().id() {
                 let _ = thread.join();
             }
@@ -105,10 +107,10 @@ fn cannot_watch(why: &str) -> Problem {
         Reason::ConfigIo,
         format!("config files cannot be watched for changes: {why}"),
     )
-    .help("changes count after a restart; the system may limit the number of watches")
+    .help("changes take effect after a restart; the system may limit the number of watches")
 }
 
-/// What the watcher's thread looks at.
+/// The state of the watcher's thread.
 struct WatchLoop {
     files: Vec<PathBuf>,
     empty_grace: Duration,
@@ -133,7 +135,7 @@ impl WatchLoop {
         }
     }
 
-    /// What the files hold once their folders are quiet; `None` when the watcher is to end.
+    /// Returns the contents of the files once their folders are quiet, or `None` if the watcher was dropped.
     fn stable_contents(
         &self,
         incoming: &Receiver<Signal>,
@@ -146,7 +148,7 @@ impl WatchLoop {
                 return None;
             }
             folders.follow(&self.files);
-            let now = ContentHashes::now(&self.files);
+            let now = ContentHashes::of_files(&self.files);
             let left = self.empty_grace.saturating_sub(first.elapsed());
             if left.is_zero() || !seen.lost_text(&now) {
                 return Some(now);
@@ -159,7 +161,7 @@ impl WatchLoop {
     }
 }
 
-/// Waits until the folders are quiet, or have not been for long; `false` when the watcher is to end.
+/// Waits until the folders are quiet or the maximum delay is over. Returns `false` if the watcher was dropped.
 fn wait_until_quiet(incoming: &Receiver<Signal>, first: Instant) -> bool {
     loop {
         match incoming.recv_timeout(DEBOUNCE) {
@@ -176,8 +178,7 @@ struct WatchedFolders {
 }
 
 impl WatchedFolders {
-    /// Watches the folder of each file, the folder of what a link points to, and for a folder that is
-    /// not there the nearest one above it.
+    /// Watches the folder of each file and of each link's target, or the nearest existing parent.
     fn follow(&mut self, files: &[PathBuf]) {
         let links = files.iter().filter_map(|file| file.canonicalize().ok());
         let all = files.iter().cloned().chain(links);
@@ -192,8 +193,8 @@ impl WatchedFolders {
         for gone in self.watched.difference(&wanted) {
             let _ = self.watcher.unwatch(gone);
         }
-        // A folder that was deleted and made again needs a new watch, so all are asked for each time;
-        // asking twice for the same one is harmless.
+        // A folder that was deleted and created again needs a new watch, so all are requested every time. Requesting
+        // a watch twice is harmless.
         self.watched = wanted;
         self.watched.retain(|folder| {
             self.watcher
@@ -258,11 +259,11 @@ mod tests {
         let (watcher, changes) = watch(vec![same.clone(), other.clone()]);
         std::fs::write(&same, "a = 1").unwrap();
         std::fs::write(folder.path().join("unwatched"), "x").unwrap();
-        // The change after it is the first one that is told.
+        // This change is the first one that is reported.
         std::fs::write(&other, "b = 1").unwrap();
         changes.recv_timeout(TIMEOUT).expect("the other file");
         drop(watcher);
-        assert!(changes.recv().is_err(), "told twice");
+        assert!(changes.recv().is_err(), "reported twice");
     }
 
     #[test]
@@ -295,13 +296,13 @@ mod tests {
             drop(sender.lock().unwrap().send(text));
         };
         let files = vec![file.clone()];
-        // Longer than the test takes, however slow the machine is.
+        // Longer than the test takes on any machine.
         let empty_grace = 10 * TIMEOUT;
         let _watcher =
             Watcher::start_with_grace(files, &ContentHashes::default(), empty_grace, on_change)
                 .unwrap();
         std::fs::write(&file, "").unwrap();
-        // An editor that takes longer than the folder has to be quiet.
+        // An editor that takes longer than the debounce time.
         let reported = changes.recv_timeout(2 * DEBOUNCE);
         assert!(reported.is_err(), "reported while it is empty");
         std::fs::write(&file, "a = 2").unwrap();

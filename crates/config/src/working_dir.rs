@@ -1,35 +1,35 @@
-//! Checks that the current folder cannot change what a user's own server runs.
+//! Checks that the current folder cannot change which program a user's own server runs.
 //!
-//! Such a server runs in a private folder unless its definition has a `cwd`. What that makes useless (a relative
-//! argument) is a warning; what would hand the choice of program to the current folder is an error.
+//! Such a server runs in a private folder unless its definition has a `cwd`. Relative arguments, which do not work
+//! there, are a warning; definitions in which the current folder would determine the program are an error.
 
-use pegboard_model::{PROJECT_REFERENCE, Reason, Template, package_runner};
+use pegboard_model::{PROJECT_REFERENCE, Template, package_runner};
 
 use crate::node::{Entry, Value};
-use crate::problem::{Severity, shown_text};
+use crate::problem::shown_text;
 use crate::reader::TableReader;
 use crate::template_checks::{has_stored_secret, known_parts};
 
-/// Package runners that read nothing from their working directory: `uvx` ignores local configuration, and the
-/// containers of the other two have their own files.
+/// Package runners that read nothing from their working directory: `uvx` ignores local configuration, and containers
+/// have their own file system.
 const INDEPENDENT_RUNNERS: &[&str] = &["docker", "podman", "uvx"];
 
-/// Programs that run the command in their arguments, as words or as the text of a script.
+/// Programs that run the command in their arguments, given as words or as a script.
 const WRAPPERS: &[&str] = &[
     "bash", "dash", "doas", "env", "exec", "fish", "ksh", "nice", "nohup", "setsid", "sh",
     "stdbuf", "sudo", "timeout", "xargs", "zsh",
 ];
 
-/// Endings of file names that are arguments of servers. A word without one may be a package or an image.
+/// Extensions of files that are passed to servers. A word without extension may be a package or an image.
 const FILE_ENDINGS: &[&str] = &[
     "cjs", "csv", "db", "env", "jar", "js", "json", "jsonl", "md", "mjs", "mts", "php", "pl", "py",
     "rb", "sh", "sqlite", "sqlite3", "toml", "ts", "txt", "yaml", "yml",
 ];
 
-/// Characters of an argument in a message.
+/// Maximum number of characters of an argument in a message.
 const SHOWN_ARGUMENT: usize = 60;
 
-/// A server of the user's own file with the places of its keys.
+/// A server of the user's own file, with the entries of its keys.
 pub(crate) struct UserServer<'s, 'n> {
     pub(crate) program: &'s Template,
     pub(crate) args: &'s [Template],
@@ -44,7 +44,7 @@ impl UserServer<'_, '_> {
         if self.program.depends_on_cwd() {
             reader.invalid(
                 self.command.node.start,
-                "`command` depends on the current folder, so any folder could bring the program",
+                "`command` depends on the current folder, so any folder could provide the program",
                 "write the full path of the program",
             );
         }
@@ -55,8 +55,8 @@ impl UserServer<'_, '_> {
         }
     }
 
-    /// A package runner prefers what it finds in its working directory: programs of `node_modules/.bin`, a
-    /// registry named in `.npmrc`, a release of itself named in `.yarnrc.yml`.
+    /// Package runners prefer what they find in their working directory: programs in `node_modules/.bin`, a registry
+    /// named in `.npmrc`, a release of themselves named in `.yarnrc.yml`.
     fn check_runner(&self, reader: &mut TableReader<'_>) {
         let known = |value: &Template| -> String { known_parts(value).collect() };
         let args: Vec<String> = self.args.iter().map(known).collect();
@@ -65,7 +65,7 @@ impl UserServer<'_, '_> {
         };
         let at = self.cwd_entry.unwrap_or(self.command).key_start;
         let message = format!(
-            "`{runner}` may run programs of the folder it is started in, so `cwd` cannot follow the current folder"
+            "`{runner}` may run programs from its working directory, so `cwd` cannot depend on the current folder"
         );
         let help = format!(
             "remove `cwd` and pass `{PROJECT_REFERENCE}` as an argument, or install the server and write the full \
@@ -85,15 +85,15 @@ impl UserServer<'_, '_> {
                 "the argument `{shown}` is a relative path, and the server runs in an empty private folder"
             );
             let help = format!(
-                "write the full path, or `cwd` with the folder that it counts from (`{PROJECT_REFERENCE}`: the \
-                 project's)"
+                "write the full path, or set `cwd` to the folder that it is relative to (`{PROJECT_REFERENCE}` is \
+                 the project folder)"
             );
             let at = self.start_of(position);
-            reader.report(Severity::Warning, Reason::ConfigInvalid, at, message, help);
+            reader.warn(at, message, help);
         }
     }
 
-    /// Where an argument is written; `command` may hold the first ones.
+    /// Returns the offset of an argument. A list in `command` contains the first ones.
     fn start_of(&self, position: usize) -> usize {
         let list = |entry: &Entry| match &entry.node.value {
             Value::List(items) => items.iter().map(|item| item.start).collect(),
@@ -106,8 +106,8 @@ impl UserServer<'_, '_> {
     }
 }
 
-/// The package runner of a command that takes programs from its working directory, also behind a wrapper such as
-/// `env` or `sh -c`.
+/// Returns the package runner of a command, if it runs programs from its working directory. Wrappers such as `env`
+/// and `sh -c` are looked through.
 fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
     let is_wrapper = |program: &str| {
         let name = program.rsplit('/').next().unwrap_or(program);
@@ -119,7 +119,7 @@ fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
             .flat_map(|arg| arg.split(|c: char| c.is_whitespace() || ";&|()`\"'{}".contains(c)))
             .filter(|word| !word.is_empty())
             .collect(),
-        // Only the command itself counts: an argument of the same name is a value.
+        // Only the command counts; an argument of the same name is a value.
         false => args.iter().take(1).map(String::as_str).collect(),
     };
     let runs = |at: &str, next: Option<&str>| {
@@ -136,7 +136,7 @@ fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
     })
 }
 
-/// Whether an argument is certainly meant as a path from the working directory.
+/// Whether an argument is certainly a path relative to the working directory.
 fn is_relative_path(argument: &str) -> bool {
     let value = match argument.split_once('=') {
         Some((flag, value)) if flag.starts_with('-') => value,

@@ -1,4 +1,4 @@
-//! Reads YAML into a tree. Aliases are copied within a budget, so that no small file grows large.
+//! Parses YAML. Aliases are copied within a budget, so that a small file cannot expand to a large tree.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use saphyr_parser::{Event, Marker, Parser, Span};
 use crate::node::{Entry, Node, Value};
 use crate::text::SyntaxError;
 
-/// What one copied node counts for beside its text.
+/// Cost of one copied node in addition to its text.
 const NODE_WEIGHT: u64 = 64;
 
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, SyntaxError> {
-    let offsets = Offsets::of(text);
+    let offsets = Offsets::new(text);
     let mut builder = Builder {
         offsets: &offsets,
         depth: limits.json_depth,
@@ -43,7 +43,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Node, SyntaxError> {
     Ok(builder.root.unwrap_or(Node::new(0, 0, Value::Null)))
 }
 
-/// A collection that is being filled.
+/// A collection that is being parsed.
 struct OpenCollection {
     anchor: usize,
     start: usize,
@@ -58,18 +58,18 @@ enum PartialCollection {
 #[derive(Default)]
 struct Map {
     entries: Vec<Entry>,
-    /// What `<<` brings in, for the keys that are not written.
-    brought: Vec<Entry>,
-    /// The key that waits for its value.
-    waiting: Option<(String, usize)>,
+    /// Entries of `<<`, for keys that are not written.
+    merge_entries: Vec<Entry>,
+    /// The key that has no value yet.
+    pending_key: Option<(String, usize)>,
 }
 
 impl Map {
     fn put(&mut self, entry: Entry) {
         match entry.node.value {
-            Value::Map(entries) if entry.key == "<<" => self.brought.extend(entries),
+            Value::Map(entries) if entry.key == "<<" => self.merge_entries.extend(entries),
             Value::List(items) if entry.key == "<<" => {
-                self.brought
+                self.merge_entries
                     .extend(items.iter().flat_map(Node::entries).cloned());
             }
             _ => self.entries.push(entry),
@@ -77,9 +77,13 @@ impl Map {
     }
 
     fn finished(mut self) -> Vec<Entry> {
-        for brought in self.brought {
-            if !self.entries.iter().any(|entry| entry.key == brought.key) {
-                self.entries.push(brought);
+        for merge_entries in self.merge_entries {
+            if !self
+                .entries
+                .iter()
+                .any(|entry| entry.key == merge_entries.key)
+            {
+                self.entries.push(merge_entries);
             }
         }
         self.entries
@@ -116,10 +120,10 @@ impl Builder<'_> {
                     Some(Scalar::FloatingPoint(value)) => Value::Float(value.into()),
                     Some(Scalar::String(value)) => Value::Text(value.into_owned()),
                     None => {
-                        return Err(SyntaxError::new(start, "the value does not fit its tag"));
+                        return Err(SyntaxError::new(start, "the value does not match its tag"));
                     }
                 };
-                // Where no value is written, the span is that of what follows.
+                // If no value is written, the span is that of the next token.
                 let written = self.offsets.text.get(start..end).unwrap_or_default();
                 let is_written = matches!(written, "~" | "null" | "Null" | "NULL");
                 let end = match value {
@@ -132,14 +136,14 @@ impl Builder<'_> {
                 let Some(node) = self.anchors.get(&anchor) else {
                     return Err(SyntaxError::new(
                         start,
-                        "the alias stands inside its own anchor",
+                        "the alias is inside its own anchor",
                     ));
                 };
                 let weight = weight(node);
                 let Some(left) = self.copy_budget.checked_sub(weight) else {
                     return Err(SyntaxError::too_large(
                         start,
-                        "the aliases of this file grow too large",
+                        "the aliases of this file expand to too much data",
                     ));
                 };
                 self.copy_budget = left;
@@ -147,7 +151,7 @@ impl Builder<'_> {
                 if self.open.len() + nesting(&copy) > self.depth {
                     return Err(SyntaxError::too_large(
                         start,
-                        "the values are nested too deep",
+                        "the values are nested too deeply",
                     ));
                 }
                 self.place(0, copy)
@@ -165,7 +169,7 @@ impl Builder<'_> {
         if self.open.len() >= self.depth {
             return Err(SyntaxError::too_large(
                 start,
-                "the values are nested too deep",
+                "the values are nested too deeply",
             ));
         }
         self.open.push(OpenCollection {
@@ -184,7 +188,7 @@ impl Builder<'_> {
             PartialCollection::List(items) => Value::List(items),
             PartialCollection::Map(map) => Value::Map(map.finished()),
         };
-        // A block ends where the next thing starts; only brackets have an end of their own.
+        // A block ends where the next token starts; only brackets have their own end.
         let in_brackets = self
             .offsets
             .text
@@ -194,12 +198,12 @@ impl Builder<'_> {
         self.place(open.anchor, Node::new(open.start, end, value))
     }
 
-    /// Puts a finished node where it belongs.
+    /// Adds a finished node to its parent.
     fn place(&mut self, anchor: usize, node: Node) -> Result<(), SyntaxError> {
         if anchor != 0 {
             let weight = weight(&node);
             let Some(left) = self.copy_budget.checked_sub(weight) else {
-                let message = "the anchors of this file grow too large";
+                let message = "the anchors of this file contain too much data";
                 return Err(SyntaxError::too_large(node.start, message));
             };
             self.copy_budget = left;
@@ -211,13 +215,13 @@ impl Builder<'_> {
         };
         match &mut open.filling {
             PartialCollection::List(items) => items.push(node),
-            PartialCollection::Map(map) => match map.waiting.take() {
+            PartialCollection::Map(map) => match map.pending_key.take() {
                 Some((key, key_start)) => map.put(Entry {
                     key,
                     key_start,
                     node,
                 }),
-                None => map.waiting = Some((key_text(&node)?, node.start)),
+                None => map.pending_key = Some((key_text(&node)?, node.start)),
             },
         }
         Ok(())
@@ -231,7 +235,9 @@ fn key_text(node: &Node) -> Result<String, SyntaxError> {
         Value::Bool(value) => Ok(value.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         Value::Null => Ok("null".to_owned()),
-        Value::List(_) | Value::Map(_) => Err(SyntaxError::new(node.start, "a key must be a text")),
+        Value::List(_) | Value::Map(_) => {
+            Err(SyntaxError::new(node.start, "a key must be a string"))
+        }
     }
 }
 
@@ -256,17 +262,17 @@ fn nesting(node: &Node) -> usize {
     }
 }
 
-/// Turns the parser's character counts into bytes.
+/// Converts the parser's character offsets to byte offsets.
 struct Offsets<'a> {
     text: &'a str,
-    /// The byte offset of every `STRIDE`-th character; empty when bytes and characters are the same.
+    /// The byte offset of every `STRIDE`-th character; empty for ASCII text.
     checkpoints: Vec<usize>,
 }
 
 const STRIDE: usize = 128;
 
 impl<'a> Offsets<'a> {
-    fn of(text: &'a str) -> Self {
+    fn new(text: &'a str) -> Self {
         let checkpoints = if text.is_ascii() {
             Vec::new()
         } else {

@@ -1,24 +1,23 @@
-//! The weights and the vocabulary of the sentence encoder, as bytes inside the program.
+//! The weights and the vocabulary of the sentence encoder, embedded in the program.
 //!
-//! Invariant: no code: what the bytes mean is known to `pegboard-encoder` alone.
-//! Invariant: the bytes are read-only data of the program file. The system loads a page of them when
-//! it is first read, so a process that never searches by meaning does not pay for them.
+//! Invariant: no code; only `pegboard-encoder` interprets the bytes.
+//! Invariant: the bytes are read-only data of the program file. The system loads a page on first access, so a process
+//! that never searches by meaning does not pay for them.
 
-/// Keeps the bytes on a cache line boundary, so that reading them in blocks is not split.
+/// Aligns the bytes to a cache line, so that no block spans two lines.
 #[repr(C, align(64))]
 struct Aligned<Bytes: ?Sized>(Bytes);
 
 static ALIGNED_WEIGHTS: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/weights")));
 
-/// The model: every matrix as int8 with a scale per row, in the safetensors format. The weights of
-/// a layer's matrix stand in the order of `blocks.rs`: sixteen rows together, two weights of each at a
-/// time.
+/// The model in the safetensors format: every matrix as int8 with a scale per row. The matrices of the layers are in
+/// the order of `blocks.rs`: sixteen rows interleaved, two weights of each at a time.
 pub static WEIGHTS: &[u8] = &ALIGNED_WEIGHTS.0;
 
-/// The WordPiece vocabulary: one entry a line, the line's number is the entry's id.
+/// The WordPiece vocabulary: one entry per line; the line number is the entry's id.
 pub static VOCABULARY: &str = include_str!("../vocab.txt");
 
-/// The BLAKE3 hash of the model file. Vectors of different models must never be compared, so
-/// whoever keeps vectors keeps this with them.
+/// The BLAKE3 hash of the model file. Vectors of different models must never be compared, so stored vectors must be
+/// stored together with this hash.
 pub const FINGERPRINT: &str = "76ba53e726f04fd4e8b517d1e6d4f2ba3a1c6e16befc5bf6cfcbabbadf46699b";

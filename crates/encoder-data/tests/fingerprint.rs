@@ -1,9 +1,6 @@
-//! The constants say what the files are.
+//! The constants match the files.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test stops at what it does not expect"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails on unexpected values")]
 
 use pegboard_encoder_data::{FINGERPRINT, VOCABULARY, WEIGHTS};
 use safetensors::SafeTensors;
@@ -16,7 +13,7 @@ fn r_find_02_the_fingerprint_is_the_hash_of_the_model_file() {
 }
 
 #[test]
-fn r_find_02_every_weight_of_the_model_file_is_there() {
+fn r_find_02_every_weight_of_the_model_file_is_embedded() {
     let model = SafeTensors::deserialize(MODEL).unwrap();
     let weights = SafeTensors::deserialize(WEIGHTS).unwrap();
     for (name, expected) in model.iter() {

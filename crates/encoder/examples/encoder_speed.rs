@@ -1,4 +1,4 @@
-//! Prints what the encoder costs on this machine: the least and the middle of many runs.
+//! Measures the encoder on this machine: minimum and median of many runs.
 //!
 //! `cargo run --release -p pegboard-encoder --example encoder_speed`
 
@@ -15,7 +15,7 @@ use pegboard_encoder::{Encoder, PackedVector, TextKind, document_text, scores, s
 
 const RUNS: usize = 200;
 
-/// The tools of the largest catalog that search is measured with, two vectors each.
+/// Number of vectors of the largest catalog in the search benchmark, two per tool.
 const VECTORS: usize = 2 * 5_325;
 
 const QUERY: &str = "turn the spreadsheet from last week into a printable report";

@@ -1,4 +1,4 @@
-//! The encoder: a text in, a vector out.
+//! The encoder.
 
 use std::sync::{LazyLock, Mutex};
 use std::thread::available_parallelism;
@@ -11,20 +11,20 @@ use crate::tokens::Vocabulary;
 use crate::vector::Vector;
 use crate::weights::Weights;
 
-/// What kind of text is encoded. It decides how much of the text counts.
+/// The kind of a text, which determines how many tokens are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
     /// A request.
     Query,
-    /// What a tool does, see [`crate::document_text`].
+    /// Name and description of a tool; see [`crate::document_text`].
     Document,
-    /// What a tool is called, see [`crate::short_text`].
+    /// Server and name of a tool; see [`crate::short_text`].
     Short,
 }
 
 impl TextKind {
-    /// The number of tokens that count. The model was tuned with these limits.
-    fn most_tokens(self) -> usize {
+    /// The maximum number of tokens. The model was tuned with these limits.
+    fn max_tokens(self) -> usize {
         match self {
             Self::Query | Self::Document => 96,
             Self::Short => 32,
@@ -32,31 +32,34 @@ impl TextKind {
     }
 }
 
-/// Turns texts into vectors. It borrows the weights where they lie, so that making one costs a
-/// look at the file's header and an index of the vocabulary. One encoder serves any number of
-/// threads.
+/// Encodes texts as vectors. It borrows the weights from the program file, so creating one only parses the file header
+/// and indexes the vocabulary. An encoder can be shared between threads.
 pub struct Encoder {
     weights: Weights,
     vocabulary: Vocabulary,
     processor: Processor,
-    /// The program's own data, where it is the weights.
+    /// The embedded weights, unless other weights are used.
     embedded: Option<&'static [u8]>,
-    /// Scratch that texts were encoded in, for the next ones.
+    /// Pool of scratch buffers.
     scratches: Mutex<Vec<Scratch>>,
 }
 
-/// Scratch that is kept, up to 1.8 MB for each; more texts at once make their own.
+/// Maximum number of pooled scratch buffers, up to 1.8 MB each. Further concurrent texts allocate their own.
 const POOLED_SCRATCHES: usize = 2;
 
-/// Tokens of a request that are worth a second thread, which takes a while to begin.
+/// Minimum number of tokens of a request that justify the start-up time of a second thread.
 const MIN_SPLIT_TOKENS: usize = 8;
 
-/// Whether this process may run two threads at once.
+/// Whether this process can run two threads in parallel.
 static HAS_TWO_CPUS: LazyLock<bool> =
     LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1));
 
 impl Encoder {
-    /// The encoder whose weights are part of the program.
+    /// Creates an encoder with the embedded weights.
+    ///
+    /// # Errors
+    ///
+    /// Fails only if the embedded data is damaged.
     pub fn embedded() -> Result<Self, EncoderError> {
         let weights = pegboard_encoder_data::WEIGHTS;
         let mut encoder = Self::from_parts(weights, pegboard_encoder_data::VOCABULARY)?;
@@ -64,7 +67,11 @@ impl Encoder {
         Ok(encoder)
     }
 
-    /// An encoder with other weights of the same shape.
+    /// Creates an encoder with other weights of the same shape.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the weights or the vocabulary do not have the expected format and size.
     pub fn from_parts(
         weights: &'static [u8],
         vocabulary: &'static str,
@@ -86,29 +93,27 @@ impl Encoder {
         })
     }
 
-    /// The same encoder without the instructions that only some processors have. It is slower and
-    /// gives the same bytes.
+    /// Disables instructions that only some processors have. The encoder is slower and gives the same bytes.
     #[must_use]
     pub fn portable(mut self) -> Self {
         self.processor = Processor::portable();
         self
     }
 
-    /// The vector of a text. A blank text has one, too. Somebody waits for that of a request, so a long one is shared
-    /// with a second thread.
+    /// Encodes a text, which may be blank. A long request uses a second thread, because a user waits for it.
     pub fn encode(&self, text: &str, kind: TextKind) -> Vector {
         let ids = self.token_ids(text, kind);
         let (weights, processor) = (&self.weights, self.processor);
         let mut scratch = self.take_scratch();
-        let is_shared = kind == TextKind::Query && ids.len() >= MIN_SPLIT_TOKENS && *HAS_TWO_CPUS;
-        let shared = is_shared.then(|| {
+        let is_split = kind == TextKind::Query && ids.len() >= MIN_SPLIT_TOKENS && *HAS_TWO_CPUS;
+        let split = is_split.then(|| {
             let mut other = self.take_scratch();
             let vector =
                 forward_on_two_threads(weights, processor, &ids, [&mut scratch, &mut other]);
             self.return_scratch(other);
             vector
         });
-        let vector = shared.flatten();
+        let vector = split.flatten();
         let vector = vector.unwrap_or_else(|| forward(weights, processor, &ids, &mut scratch));
         self.return_scratch(scratch);
         vector
@@ -131,8 +136,8 @@ impl Encoder {
         }
     }
 
-    /// Gives back the memory that encoding filled: room for texts and, where the system allows it, the pages of the
-    /// weights. The next text costs a little more, because they are read again.
+    /// Releases the scratch buffers and, where the system supports it, the pages of the weights. The next text is a
+    /// little slower, because they are loaded again.
     pub fn release_memory(&self) {
         if let Ok(mut scratches) = self.scratches.lock() {
             *scratches = Vec::new();
@@ -142,19 +147,18 @@ impl Encoder {
         }
     }
 
-    /// The vocabulary entries that a text is read as, the first and last mark included.
+    /// Tokenizes a text, including the `[CLS]` and `[SEP]` tokens.
     pub fn token_ids(&self, text: &str, kind: TextKind) -> Vec<u16> {
-        self.vocabulary.token_ids(text, kind.most_tokens())
+        self.vocabulary.token_ids(text, kind.max_tokens())
     }
 
-    /// Identifies the embedded weights and the way they are computed with. Vectors may only be
-    /// compared with vectors of the same fingerprint.
+    /// Identifies the embedded weights and the arithmetic. Only vectors with the same fingerprint may be compared.
     pub fn fingerprint() -> &'static str {
         FINGERPRINT
     }
 }
 
-/// The number counts changes of the arithmetic and of the texts; the rest is the model file's hash.
+/// A counter of changes to the arithmetic and the input texts, and the hash of the model file.
 const FINGERPRINT: &str = "3-76ba53e726f04fd4e8b517d1e6d4f2ba3a1c6e16befc5bf6cfcbabbadf46699b";
 
 #[cfg(test)]

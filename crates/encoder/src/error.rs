@@ -1,31 +1,31 @@
-//! Why an encoder could not be made.
+//! Errors of creating an encoder.
 
-/// The weights or the vocabulary are not those of this encoder.
+/// The weights or the vocabulary do not fit this encoder.
 #[derive(Debug, thiserror::Error)]
 pub enum EncoderError {
     /// The weights are not in the safetensors format.
-    #[error("the encoder's weights cannot be read: {0}. Use an unchanged model file.")]
+    #[error("invalid encoder weights: {0}. Use an unmodified model file.")]
     Format(#[from] safetensors::SafeTensorError),
-    /// A matrix or vector has other numbers of rows or columns than the encoder computes with.
+    /// A tensor has the wrong size.
     #[error(
-        "`{tensor}` in the encoder's weights has {bytes} bytes where {expected} belong. Use the model file that this version was made for."
+        "tensor `{tensor}` of the encoder weights has {bytes} bytes instead of {expected}. Use the model file for this version."
     )]
     Shape {
-        /// The name of the matrix or vector.
+        /// The name of the tensor.
         tensor: String,
-        /// How many bytes were found.
+        /// The actual number of bytes.
         bytes: usize,
-        /// How many bytes belong there.
+        /// The expected number of bytes.
         expected: usize,
     },
-    /// The vocabulary and the weights do not belong together.
+    /// The vocabulary does not match the weights.
     #[error(
-        "the encoder's vocabulary has {entries} entries and its weights have {rows} rows for them. Use the two files of one model."
+        "the encoder vocabulary has {entries} entries, but the weights have {rows} rows. Use the files of the same model."
     )]
     Vocabulary {
-        /// The entries of the vocabulary.
+        /// Number of entries of the vocabulary.
         entries: usize,
-        /// The rows of the embedding table.
+        /// Number of rows of the embedding table.
         rows: usize,
     },
 }

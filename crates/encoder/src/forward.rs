@@ -1,4 +1,4 @@
-//! The model: six layers of attention and a feed-forward part, then the mean of all tokens.
+//! The forward pass: six layers of attention and feed-forward, then the mean of all tokens.
 
 use std::ops::Range;
 use std::thread;
@@ -12,7 +12,7 @@ use crate::weights::{Layer, Table, Weights};
 /// The values of a text's tokens.
 pub(crate) type Tokens<const WIDTH: usize> = Vec<[f32; WIDTH]>;
 
-/// The vector of a text's token ids.
+/// Encodes the token ids of a text.
 pub(crate) fn forward(
     weights: &Weights,
     processor: Processor,
@@ -23,8 +23,8 @@ pub(crate) fn forward(
     Vector::from_direction(sum([&*scratch]))
 }
 
-/// The same vector, computed by this thread and another, each with half of the tokens. Nothing if the system gives
-/// no other thread.
+/// Like [`forward`], computed by this thread and a second one, each with half of the tokens. `None` if no thread can be
+/// started.
 pub(crate) fn forward_on_two_threads(
     weights: &Weights,
     processor: Processor,
@@ -46,14 +46,14 @@ pub(crate) fn forward_on_two_threads(
     Some(Vector::from_direction(sum([&*scratch, &*other])))
 }
 
-/// Where results between the steps lie. It is used again by the next layer and the next text, because pages that the
-/// system has to give anew cost more than many a step.
+/// Buffers for intermediate results. They are reused by the next layer and the next text, because fresh pages from the
+/// system cost more than many of the steps.
 #[derive(Default)]
 pub(crate) struct Scratch {
     hidden: Tokens<DIMENSIONS>,
     inputs: Vec<Inputs<PAIRS>>,
     query: Tokens<DIMENSIONS>,
-    /// Of all tokens of the text, as `value`; the others are of those that are computed here.
+    /// `key` and `value` are for all tokens of the text, the other buffers for the tokens of this thread.
     key: Tokens<DIMENSIONS>,
     value: Tokens<DIMENSIONS>,
     wide: Tokens<WIDE>,
@@ -62,7 +62,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Computes some of a text's tokens. Whoever sits at the `seat` across computes the others.
+    /// Computes the tokens in `own`. With an `exchange`, another thread computes the others.
     fn run(
         &mut self,
         weights: &Weights,
@@ -71,11 +71,11 @@ impl Scratch {
         own: Range<usize>,
         exchange: Option<Exchange<'_>>,
     ) {
-        self.fit(own.len(), ids.len());
+        self.resize(own.len(), ids.len());
         embed(weights, ids, &own, &mut self.hidden);
         processor.normalise(&weights.norm, &mut self.hidden);
         for (number, layer) in weights.layers.iter().enumerate() {
-            self.ask(processor, layer, &own);
+            self.project(processor, layer, &own);
             if let Some(exchange) = exchange {
                 exchange.share(number, &own, &mut self.key, &mut self.value);
             }
@@ -84,8 +84,8 @@ impl Scratch {
         }
     }
 
-    /// Makes it as long as a text; what is in it is left over from another.
-    fn fit(&mut self, own: usize, all: usize) {
+    /// Resizes the buffers for a text. Their contents are left over from another text.
+    fn resize(&mut self, own: usize, all: usize) {
         for values in [&mut self.hidden, &mut self.query, &mut self.change] {
             values.resize(own, [0.0; DIMENSIONS]);
         }
@@ -97,8 +97,8 @@ impl Scratch {
         self.wide_inputs.resize(own, Inputs::zero());
     }
 
-    /// What each token looks for, what it is found by, and what it has to say.
-    fn ask(&mut self, processor: Processor, layer: &Layer, own: &Range<usize>) {
+    /// Computes the queries, keys and values.
+    fn project(&mut self, processor: Processor, layer: &Layer, own: &Range<usize>) {
         let inputs = &mut self.inputs;
         processor.quantise(&self.hidden, inputs);
         processor.multiply(&layer.query, inputs, &mut self.query);
@@ -141,7 +141,7 @@ impl Scratch {
     }
 }
 
-/// The sum of all tokens, which has the direction of their mean.
+/// The sum of all tokens; it has the same direction as their mean.
 fn sum<'a>(scratches: impl IntoIterator<Item = &'a Scratch>) -> Box<[f32; DIMENSIONS]> {
     let mut sum = Box::new([0.0; DIMENSIONS]);
     for token in scratches.into_iter().flat_map(|scratch| &scratch.hidden) {
@@ -152,7 +152,7 @@ fn sum<'a>(scratches: impl IntoIterator<Item = &'a Scratch>) -> Box<[f32; DIMENS
     sum
 }
 
-/// Word, position and kind of each token. Every text is of the first kind.
+/// Adds up the embeddings of word, position and type of each token. Every text has the first type.
 fn embed(weights: &Weights, ids: &[u16], own: &Range<usize>, tokens: &mut Tokens<DIMENSIONS>) {
     let ids = ids.get(own.clone()).unwrap_or_default();
     for ((position, id), token) in own.clone().zip(ids).zip(tokens) {

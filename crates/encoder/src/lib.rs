@@ -1,11 +1,11 @@
-//! Texts to vectors: a small sentence encoder that puts a request near the tool that serves it.
+//! A small sentence encoder: it maps texts to vectors such that a request is close to the tools that serve it.
 //!
-//! Invariant: no files but the system's list of this process's memory, no network, no clock; the weights are data of the
-//! program. One more thread runs while a long request is encoded, and none after.
-//! Invariant: the same text gives the same bytes, on every processor and however many threads ask.
-//! Matrices are multiplied in integers, and everything else in `f32` in one fixed order.
-//! Invariant: every vector has length 1, so the dot product of two is their cosine.
-//! Invariant: nothing here panics on any text; a text of any length costs a bounded time.
+//! Invariant: no network, no clock, and no files except `/proc/self/maps`, which is read before pages of the weights are
+//! released. The weights are embedded in the program. A second thread runs only while a long request is encoded.
+//! Invariant: the same text gives the same bytes on every processor and from any number of threads. Matrices are
+//! multiplied in integers, and everything else in `f32` in a fixed order.
+//! Invariant: every vector has length 1, so the dot product of two vectors is their cosine.
+//! Invariant: nothing panics on any text, and the cost of a text of any length is bounded.
 
 mod encoder;
 mod error;

@@ -1,10 +1,10 @@
-//! Vectors as they are kept and searched: a byte for each number, and their products with a query.
+//! Vectors in the form that is stored and searched, with one byte per number.
 
-use crate::kernel::{Processor, most, rounded};
+use crate::kernel::{Processor, max_input, round_to_i16};
 use crate::shape::DIMENSIONS;
 use crate::vector::Vector;
 
-/// A vector in 388 bytes: `values[i] * scale`.
+/// A vector quantized to 388 bytes: `values[i] * scale`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PackedVector {
     scale: f32,
@@ -12,10 +12,10 @@ pub struct PackedVector {
 }
 
 impl PackedVector {
-    /// The length of the form that is stored.
+    /// The number of bytes of the stored form.
     pub const BYTES: usize = size_of::<f32>() + DIMENSIONS;
 
-    /// The scale, little-endian, then the values.
+    /// Serializes the scale, little-endian, followed by the values.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         let all = self.scale.to_le_bytes().into_iter().chain(self.values);
@@ -26,23 +26,23 @@ impl PackedVector {
         bytes
     }
 
-    /// What `to_bytes` wrote; nothing if the length or the scale cannot be of a vector.
+    /// Parses the output of `to_bytes`; `None` if the length or the scale is invalid.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (scale, values) = bytes.split_first_chunk()?;
         let scale = f32::from_le_bytes(*scale);
         let values = *<&[u8; DIMENSIONS]>::try_from(values).ok()?;
-        let is_sound = (0.0..=1.0).contains(&scale);
-        is_sound.then_some(Self { scale, values })
+        let is_valid = (0.0..=1.0).contains(&scale);
+        is_valid.then_some(Self { scale, values })
     }
 
-    /// The numbers, as far as they were kept.
+    /// The dequantized numbers.
     pub fn numbers(&self) -> impl Iterator<Item = f32> {
         self.values
             .iter()
             .map(|value| f32::from(value.cast_signed()) * self.scale)
     }
 
-    /// The cosine with a query's vector, as `scores` gives it.
+    /// The cosine with a query vector, the same as [`scores`] computes.
     pub fn dot(&self, query: &Vector) -> f32 {
         scores(std::slice::from_ref(self), query)
             .first()
@@ -53,34 +53,34 @@ impl PackedVector {
 
 impl From<&Vector> for PackedVector {
     fn from(vector: &Vector) -> Self {
-        let most = f32::from(i8::MAX);
+        let max = f32::from(i8::MAX);
         let sizes = vector.as_slice().iter().map(|value| value.abs());
         let largest = sizes.fold(f32::MIN_POSITIVE, f32::max);
-        let round = |value: f32| ((value / largest * most).round() as i8).cast_unsigned();
+        let round = |value: f32| ((value / largest * max).round() as i8).cast_unsigned();
         Self {
-            scale: largest / most,
+            scale: largest / max,
             values: vector.values().map(round),
         }
     }
 }
 
-/// The cosine of each vector with the query's.
+/// The cosine of each vector with the query vector.
 pub fn scores(vectors: &[PackedVector], query: &Vector) -> Vec<f32> {
     let mut scores = vec![0.0; vectors.len()];
     score_each(vectors, query.as_slice(), &mut scores);
     scores
 }
 
-/// Writes the cosine of each vector with a query's, which is given as its numbers. They are of a [`Vector`], so their
-/// length is 1; where they are not as many as those of one, nothing is written.
+/// Writes the cosine of each vector with the query, given as the numbers of a [`Vector`]. Nothing is written if the
+/// query has the wrong number of dimensions.
 pub fn score_each(vectors: &[PackedVector], query: &[f32], scores: &mut [f32]) {
     if let Ok(query) = query.try_into() {
         Processor::detected().score(vectors, query, scores);
     }
 }
 
-/// Writes the cosines of a query's vector with two vectors of each thing, which lie side by side so that memory is
-/// read in one go.
+/// Writes the cosines of the query with pairs of vectors. The two vectors of a pair are adjacent, so that memory is
+/// read sequentially.
 pub fn score_pairs(
     pairs: &[[PackedVector; 2]],
     query: &[f32],
@@ -92,7 +92,7 @@ pub fn score_pairs(
     }
 }
 
-/// A query's vector in integers that are finer than those of the vectors it meets.
+/// A query vector in integers with a finer resolution than the stored vectors.
 pub(crate) struct PackedQuery {
     scale: f32,
     values: [i16; DIMENSIONS],
@@ -101,10 +101,10 @@ pub(crate) struct PackedQuery {
 impl PackedQuery {
     #[inline(always)]
     pub(crate) fn new(query: &[f32; DIMENSIONS]) -> Self {
-        let factor = most(DIMENSIONS);
+        let factor = max_input(DIMENSIONS);
         let mut values = [0; DIMENSIONS];
         for (place, value) in values.iter_mut().zip(query) {
-            *place = rounded(value * factor);
+            *place = round_to_i16(value * factor);
         }
         Self {
             scale: 1.0 / factor,
@@ -112,7 +112,7 @@ impl PackedQuery {
         }
     }
 
-    /// `dot` sums the products of integers.
+    /// Writes the cosines; `dot` is the integer dot product.
     #[inline(always)]
     pub(crate) fn score(
         &self,
@@ -125,7 +125,7 @@ impl PackedQuery {
         }
     }
 
-    /// The same for two vectors of each thing.
+    /// Writes the cosines for pairs of vectors.
     #[inline(always)]
     pub(crate) fn score_pairs(
         &self,

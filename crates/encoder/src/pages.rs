@@ -1,13 +1,13 @@
-//! Gives the pages of the program's own data back to the system.
+//! Releases memory pages of the program file.
 
 #![allow(
     unsafe_code,
-    reason = "what a process says about its memory is `unsafe` to say, because most of it would be lost; \
-              it is said here of read-only pages of the program file alone"
+    reason = "`madvise` is unsafe because it can discard memory contents; \
+              here it is applied only to read-only pages of the program file"
 )]
 
-/// Gives back the whole pages of some data of the program file, which the system reads again when they are next used.
-/// Whether it did; elsewhere than on Linux nothing is given back.
+/// Releases the complete pages of some data of the program file; the system loads them again on the next access.
+/// Returns whether they were released, which is supported on Linux only.
 #[cfg(target_os = "linux")]
 pub(crate) fn release_pages(data: &'static [u8]) -> bool {
     use rustix::mm::{Advice, madvise};
@@ -23,9 +23,9 @@ pub(crate) fn release_pages(data: &'static [u8]) -> bool {
         return false;
     }
     let first = data.as_ptr().wrapping_add(offset).cast_mut().cast();
-    // SAFETY: the pages lie within `data`, and `is_of_a_file` saw that all of them are a private mapping of a file that
-    // this process cannot write to. So no page differs from the file, a page that is given back holds the same bytes
-    // when it is read again, and that another thread reads it meanwhile does no harm.
+    // SAFETY: the pages are within `data`, and `is_file_backed` checked that all of them are a private mapping of a file
+    // that this process cannot write to. So no page differs from the file, and a released page has the same contents
+    // when it is loaded again, also for a thread that reads it at the same time.
     unsafe { madvise(first, inside, Advice::LinuxDontNeed) }.is_ok()
 }
 
@@ -34,8 +34,8 @@ pub(crate) fn release_pages(_: &'static [u8]) -> bool {
     false
 }
 
-/// Whether a part of this process's memory is one private, read-only mapping of a file. It is not where a program was
-/// unpacked into memory when it started; its pages would come back as zeros.
+/// Whether a memory range is part of one private, read-only mapping of a file. It is not if the program was unpacked
+/// into memory at start-up; released pages would then be zeros.
 #[cfg(target_os = "linux")]
 fn is_file_backed(start: usize, end: usize) -> bool {
     let Ok(mappings) = std::fs::read_to_string("/proc/self/maps") else {
@@ -46,7 +46,7 @@ fn is_file_backed(start: usize, end: usize) -> bool {
         .any(|line| is_file_mapping(line, start, end))
 }
 
-/// Reads a line such as `55d0a000-55d0c000 r--p 00002000 fd:01 1234 /usr/bin/pegboard`.
+/// Parses a line such as `55d0a000-55d0c000 r--p 00002000 fd:01 1234 /usr/bin/pegboard`.
 #[cfg(target_os = "linux")]
 fn is_file_mapping(line: &str, start: usize, end: usize) -> bool {
     let mut parts = line.split_ascii_whitespace();
@@ -56,10 +56,10 @@ fn is_file_mapping(line: &str, start: usize, end: usize) -> bool {
     let number = |digits| usize::from_str_radix(digits, 16).ok();
     let bounds = range.split_once('-');
     let bounds = bounds.and_then(|(from, to)| Some((number(from)?, number(to)?)));
-    let holds = bounds.is_some_and(|(from, to)| from <= start && end <= to);
+    let contains = bounds.is_some_and(|(from, to)| from <= start && end <= to);
     let is_read_only = matches!(rights, "r--p" | "r-xp");
-    let is_file_backed = parts.nth(2).is_some_and(|inode| inode != "0");
-    holds && is_read_only && is_file_backed
+    let has_inode = parts.nth(2).is_some_and(|inode| inode != "0");
+    contains && is_read_only && has_inode
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_read_only_mappings_of_files_are_given_back() {
+    fn only_read_only_mappings_of_files_are_released() {
         let check = |line, expected| {
             assert_eq!(is_file_mapping(line, 0x2000, 0x4000), expected, "{line}");
         };
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_no_file_keeps_its_bytes() {
+    fn memory_without_a_file_keeps_its_contents() {
         let data: &'static [u8] = vec![7; 1 << 16].leak();
         assert!(!release_pages(data));
         assert!(data.iter().all(|byte| *byte == 7));

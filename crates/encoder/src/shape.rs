@@ -1,19 +1,19 @@
-//! The sizes of the model. They are types' sizes here, so that loops over them are unrolled.
+//! The dimensions of the model. They are constants in types, so that loops over them are unrolled.
 
-/// The numbers in a vector, and the width of the model between its layers.
+/// Dimensions of a vector, and width of the model between its layers.
 pub const DIMENSIONS: usize = 384;
 
-/// The width inside the feed-forward part of a layer.
+/// Width inside the feed-forward part of a layer.
 pub(crate) const WIDE: usize = 1536;
 
-/// Weights and inputs are multiplied two at a time, so rows are counted in pairs.
+/// Weights and inputs are multiplied in pairs.
 pub(crate) const PAIRS: usize = DIMENSIONS / 2;
 pub(crate) const WIDE_PAIRS: usize = WIDE / 2;
 
-/// The rows of a matrix whose weights stand together, two of each at a time.
+/// Number of matrix rows whose weights are interleaved, two weights of each row at a time.
 pub(crate) const ROWS: usize = 16;
 
-/// The numbers that are computed side by side, one in each lane of a register.
+/// Number of floats that are computed in parallel, one per lane of a register.
 pub(crate) const LANES: usize = 8;
 pub(crate) type Lanes = [f32; LANES];
 

@@ -1,5 +1,5 @@
-//! Where two threads that compute one text meet. Once a layer, each shows the other what its tokens are found by and
-//! what they have to say.
+//! Attention split between two threads that encode one text. In each layer they exchange the keys and values of their
+//! tokens.
 
 use std::hint::spin_loop;
 use std::ops::Range;
@@ -7,20 +7,20 @@ use std::sync::OnceLock;
 
 use crate::shape::{DIMENSIONS, LAYERS};
 
-/// Turns to wait before the system is asked to wake this thread: about as long as that takes.
-const TURNS: usize = 2_000;
+/// Number of spins before the thread blocks; about as long as waking a thread takes.
+const SPINS: usize = 2_000;
 
-/// A layer's keys and values of some tokens.
+/// The keys of some tokens in one layer, followed by their values.
 type KeysAndValues = Vec<[f32; DIMENSIONS]>;
 
-/// What both have shown so far.
+/// The keys and values that both threads have published so far.
 #[derive(Default)]
 pub(crate) struct SplitAttention {
     first: [OnceLock<KeysAndValues>; LAYERS],
     second: [OnceLock<KeysAndValues>; LAYERS],
 }
 
-/// A thread's place at a meeting.
+/// One thread's side of the exchange.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange<'a> {
     mine: &'a [OnceLock<KeysAndValues>; LAYERS],
@@ -28,7 +28,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl SplitAttention {
-    /// For the thread with the first tokens, and for the one with the rest.
+    /// The sides of the thread with the first tokens and of the thread with the others.
     pub(crate) fn exchanges(&self) -> [Exchange<'_>; 2] {
         let (first, second) = (&self.first, &self.second);
         [
@@ -45,7 +45,7 @@ impl SplitAttention {
 }
 
 impl Exchange<'_> {
-    /// Shows the keys and values of this thread's tokens, and fills in the others when they are there.
+    /// Publishes the keys and values of this thread's tokens, then waits for the other thread's and copies them.
     pub(crate) fn share(
         self,
         layer: usize,
@@ -60,28 +60,28 @@ impl Exchange<'_> {
             let parts = [&*keys, &*values].map(|all| all.get(own.clone()).unwrap_or_default());
             parts.concat()
         });
-        let shown = awaited(other);
-        let (other_keys, other_values) = shown.split_at(shown.len() / 2);
+        let received = wait_for(other);
+        let (other_keys, other_values) = received.split_at(received.len() / 2);
         let others = if own.start == 0 {
             own.end..keys.len()
         } else {
             0..own.start
         };
-        for (all, shown) in [(keys, other_keys), (values, other_values)] {
+        for (all, received) in [(keys, other_keys), (values, other_values)] {
             let places = all.get_mut(others.clone()).unwrap_or_default();
-            for (place, token) in places.iter_mut().zip(shown) {
+            for (place, token) in places.iter_mut().zip(received) {
                 *place = *token;
             }
         }
     }
 }
 
-fn awaited(shown: &OnceLock<KeysAndValues>) -> &KeysAndValues {
-    for _ in 0..TURNS {
-        if let Some(shown) = shown.get() {
-            return shown;
+fn wait_for(published: &OnceLock<KeysAndValues>) -> &KeysAndValues {
+    for _ in 0..SPINS {
+        if let Some(values) = published.get() {
+            return values;
         }
         spin_loop();
     }
-    shown.wait()
+    published.wait()
 }

@@ -1,33 +1,33 @@
-//! The texts that stand for a tool: the forms the model was tuned with, but that words which stand in every server's
-//! name are left out of it.
+//! The texts that represent tools and servers. They have the form that the model was tuned with, except that words
+//! common to many server names are removed.
 
-/// Words of servers' names that tell none from another.
+/// Words in server names that do not distinguish servers.
 const COMMON: [&str; 3] = ["mcp", "server", "servers"];
 
-/// What a tool does: its name in words, then its description.
+/// The long text of a tool: its name, split into words, and its description.
 pub fn document_text(name: &str, description: &str) -> String {
-    let mut text = in_words(name);
+    let mut text = split_identifier(name);
     text.push_str(": ");
     text.push_str(description);
     text
 }
 
-/// What a tool is called: the server, where there is one, and the tool's name in words.
+/// The short text of a tool: the server, if any, and the tool name, split into words.
 pub fn short_text(server: Option<&str>, name: &str) -> String {
     match server {
-        Some(server) => format!("{} {}", server_in_words(server), in_words(name)),
-        None => in_words(name),
+        Some(server) => format!("{} {}", server_words(server), split_identifier(name)),
+        None => split_identifier(name),
     }
 }
 
-/// What a server is for: its name in words, then what is said about it.
+/// The text of a server: its name, split into words, and its description.
 pub fn server_text(server: &str, description: &str) -> String {
-    format!("{}: {description}", server_in_words(server))
+    format!("{}: {description}", server_words(server))
 }
 
-/// A server's name without the words that every server has, unless it has no others.
-fn server_in_words(server: &str) -> String {
-    let words = in_words(&server.replace('@', " "));
+/// The words of a server name without the common ones, unless it has no others.
+fn server_words(server: &str) -> String {
+    let words = split_identifier(&server.replace('@', " "));
     let is_common = |word: &&str| {
         COMMON
             .iter()
@@ -43,9 +43,9 @@ fn server_in_words(server: &str) -> String {
     }
 }
 
-/// `readFile_v2` as `read File v2`; a run of capitals stays one word (`getURLContent` as `get URL
-/// Content`).
-fn in_words(name: &str) -> String {
+/// Splits an identifier into words: `readFile_v2` becomes `read File v2`. A run of capitals is one word: `getURLContent`
+/// becomes `get URL Content`.
+fn split_identifier(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 8);
     let mut before: Option<char> = None;
     let mut letters = name.chars();
@@ -58,9 +58,9 @@ fn in_words(name: &str) -> String {
         if let Some(before) = before
             && letter.is_uppercase()
         {
-            let ends_a_word = before.is_lowercase() || before.is_numeric();
-            let begins_a_word = before.is_uppercase() && begins_with_two_small(letters.clone());
-            if ends_a_word || begins_a_word {
+            let ends_word = before.is_lowercase() || before.is_numeric();
+            let starts_word = before.is_uppercase() && starts_with_two_lowercase(letters.clone());
+            if ends_word || starts_word {
                 words.push(' ');
             }
         }
@@ -70,10 +70,10 @@ fn in_words(name: &str) -> String {
     words
 }
 
-/// One small letter after capitals is a plural (`listIDs`), two are the rest of a word.
-fn begins_with_two_small(mut letters: impl Iterator<Item = char>) -> bool {
-    let mut is_small = || letters.next().is_some_and(char::is_lowercase);
-    is_small() && is_small()
+/// One lower-case letter after capitals is a plural (`listIDs`), two are the rest of a word.
+fn starts_with_two_lowercase(mut letters: impl Iterator<Item = char>) -> bool {
+    let mut is_lowercase = || letters.next().is_some_and(char::is_lowercase);
+    is_lowercase() && is_lowercase()
 }
 
 #[cfg(test)]
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_find_02_names_are_written_as_words() {
-        let check = |name, words: &str| assert_eq!(in_words(name), words);
+    fn r_find_02_names_are_split_into_words() {
+        let check = |name, words: &str| assert_eq!(split_identifier(name), words);
         check("readFile_v2", "read File v2");
         check("create-pull.request/now", "create pull request now");
         check("getURLContent", "get URL Content");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn r_find_02_a_server_is_known_by_its_own_words() {
+    fn r_find_02_common_words_of_server_names_are_removed() {
         let check = |name, text: &str| assert_eq!(server_text(name, "Mail."), text);
         check("@acme/mail-mcp-server", "acme mail: Mail.");
         check("mailServer", "mail: Mail.");

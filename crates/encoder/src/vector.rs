@@ -1,16 +1,16 @@
-//! What a text becomes.
+//! The vector of a text.
 
 use std::fmt;
 
 use crate::shape::DIMENSIONS;
 
-/// The meaning of a text as a direction: a vector of length 1.
+/// The embedding of a text: a vector of length 1.
 #[derive(Clone, PartialEq)]
 pub struct Vector(Box<[f32; DIMENSIONS]>);
 
 impl Vector {
-    /// The direction of `sum`. A sum without a direction (zero, or not a number) becomes the first
-    /// axis, so that the length is 1 whatever the weights are.
+    /// Normalizes `sum`. A sum without a direction (zero or NaN) becomes the first unit vector, so that the length is
+    /// always 1.
     pub(crate) fn from_direction(mut sum: Box<[f32; DIMENSIONS]>) -> Self {
         let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
         if length.is_normal() {
@@ -23,13 +23,13 @@ impl Vector {
         Self(sum)
     }
 
-    /// The vector with the direction of these numbers; nothing if they are not as many as it needs.
+    /// Normalizes a slice to a vector; `None` if it does not have [`DIMENSIONS`] numbers.
     pub fn from_slice(numbers: &[f32]) -> Option<Self> {
         let numbers: Box<[f32; DIMENSIONS]> = Box::<[f32]>::from(numbers).try_into().ok()?;
         Some(Self::from_direction(numbers))
     }
 
-    /// The numbers.
+    /// The components.
     pub fn as_slice(&self) -> &[f32] {
         self.0.as_slice()
     }
@@ -38,7 +38,7 @@ impl Vector {
         &self.0
     }
 
-    /// The cosine between two texts: 1 for the same meaning, about 0 for unrelated ones.
+    /// The cosine between two vectors: 1 for texts of the same meaning, about 0 for unrelated texts.
     pub fn dot(&self, other: &Self) -> f32 {
         self.0.iter().zip(other.0.iter()).map(|(a, b)| a * b).sum()
     }

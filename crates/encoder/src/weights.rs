@@ -1,15 +1,15 @@
-//! The model file's matrices, borrowed where they lie. Nothing is copied or rearranged: the file's
-//! pages are shared by all processes and loaded when they are first read.
+//! The weights, borrowed from the model file. Nothing is copied or rearranged: the pages of the file are shared by all
+//! processes and loaded on first access.
 
 use safetensors::SafeTensors;
 
 use crate::error::EncoderError;
 use crate::shape::{DIMENSIONS, LAYERS, PAIRS, ROWS, WIDE, WIDE_PAIRS};
 
-/// Numbers as the bytes of the file, which are little-endian on every processor.
+/// Floats as bytes of the file, always little-endian.
 pub(crate) type Floats<const COUNT: usize> = [[u8; 4]; COUNT];
 
-/// Everything the model learnt.
+/// All parameters of the model.
 pub(crate) struct Weights {
     pub(crate) words: Table,
     pub(crate) positions: Table,
@@ -18,16 +18,16 @@ pub(crate) struct Weights {
     pub(crate) layers: Vec<Layer>,
 }
 
-/// Rows to look up, each with its scale.
+/// An embedding table with a scale per row.
 pub(crate) struct Table {
     rows: &'static [[u8; DIMENSIONS]],
     scales: &'static [[u8; 4]],
 }
 
-/// The weights that a part of the inputs meets: for each two of its values, two int8 weights of each row.
+/// The weights for one part of the inputs: for each pair of inputs, two int8 weights of each row.
 pub(crate) type Block = [[u8; 2 * ROWS]; PAIRS];
 
-/// `output[r] = scale[r] * (row[r] · input) + bias[r]`. All blocks of the first rows come first, one for
+/// A linear layer: `output[r] = scale[r] * (row[r] · input) + bias[r]`. The blocks of the first rows come first, one for
 /// each part of the inputs.
 pub(crate) struct Linear<const IN: usize, const OUT: usize> {
     pub(crate) blocks: &'static [Block],

@@ -1,9 +1,6 @@
-//! Whatever the text is, there is a vector, and it is always the same.
+//! Every text has a vector, and it is always the same.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test stops at what it does not expect"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails on unexpected values")]
 
 use std::thread;
 
@@ -51,7 +48,7 @@ fn r_find_02_every_text_has_a_vector_of_length_1() {
 fn r_find_02_every_processor_gives_the_same_bytes() {
     let encoder = Encoder::embedded().unwrap();
     let portable = Encoder::embedded().unwrap().portable();
-    // Each number of tokens up to three groups of lanes, and then the odd ones.
+    // All numbers of tokens up to three groups of lanes, then unusual texts.
     let counted = (0..26).map(|words| "tool ".repeat(words));
     for text in counted.chain(odd_texts()) {
         let vector = encoder.encode(&text, TextKind::Query);
@@ -61,7 +58,7 @@ fn r_find_02_every_processor_gives_the_same_bytes() {
 }
 
 #[test]
-fn r_find_02_a_request_read_by_two_threads_has_the_bytes_of_one() {
+fn r_find_02_two_threads_give_the_same_bytes_as_one() {
     let encoder = Encoder::embedded().unwrap();
     let counted = (0..40).map(|words| "open a window ".repeat(words));
     for text in counted.chain(odd_texts()) {
@@ -86,7 +83,7 @@ fn r_find_02_threads_give_the_same_bytes() {
 }
 
 #[test]
-fn r_find_02_only_the_start_of_a_long_text_counts() {
+fn r_find_02_only_the_start_of_a_long_text_is_used() {
     let encoder = Encoder::embedded().unwrap();
     let start = "word ".repeat(200);
     let longer = format!("{start} and something else entirely");
@@ -103,7 +100,7 @@ fn r_find_02_only_the_start_of_a_long_text_counts() {
 }
 
 #[test]
-fn r_find_02_other_weights_are_refused() {
+fn r_find_02_incompatible_weights_are_rejected() {
     let vocabulary = pegboard_encoder_data::VOCABULARY;
     let broken = Encoder::from_parts(b"not a model", vocabulary);
     assert!(matches!(broken, Err(EncoderError::Format(_))));

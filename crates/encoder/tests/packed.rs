@@ -1,9 +1,6 @@
-//! Vectors in a byte a number rank as the vectors do.
+//! Packed vectors rank like the original vectors.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test stops at what it does not expect"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails on unexpected values")]
 
 use pegboard_encoder::{Encoder, PackedVector, TextKind, Vector, score_pairs, scores};
 
@@ -35,7 +32,7 @@ fn r_find_02_packed_vectors_give_the_same_cosines() {
 }
 
 #[test]
-fn r_find_02_packed_vectors_are_stored_and_read() {
+fn r_find_02_packed_vectors_survive_a_round_trip() {
     for vector in vectors() {
         let packed = PackedVector::from(&vector);
         let bytes = packed.to_bytes();
@@ -45,7 +42,7 @@ fn r_find_02_packed_vectors_are_stored_and_read() {
 }
 
 #[test]
-fn r_find_02_bytes_that_are_no_vector_are_refused() {
+fn r_find_02_invalid_bytes_are_rejected() {
     let bytes = PackedVector::from(&vectors()[0]).to_bytes();
     assert_eq!(PackedVector::from_bytes(&bytes[1..]), None);
     assert_eq!(PackedVector::from_bytes(&[]), None);
@@ -57,6 +54,6 @@ fn r_find_02_bytes_that_are_no_vector_are_refused() {
 }
 
 #[test]
-fn nothing_scores_nothing() {
+fn no_vectors_give_no_scores() {
     assert!(scores(&[], &vectors()[0]).is_empty());
 }

@@ -1,10 +1,7 @@
-//! The vectors are those of the model: `reference.jsonl` holds texts with their token ids and the
-//! vectors (in hundred-thousandths) that float arithmetic gives with the same weights.
+//! The vectors match the reference model: `reference.jsonl` contains texts with their token ids and the vectors (in
+//! hundred-thousandths) that float arithmetic gives with the same weights.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test stops at what it does not expect"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails on unexpected values")]
 
 use pegboard_encoder::{DIMENSIONS, Encoder, TextKind};
 use serde::Deserialize;
@@ -24,7 +21,7 @@ fn items() -> Vec<Item> {
 }
 
 #[test]
-fn r_find_02_texts_are_read_as_the_model_was_taught() {
+fn r_find_02_texts_are_tokenized_like_the_reference() {
     let encoder = Encoder::embedded().unwrap();
     for item in items() {
         let ids = encoder.token_ids(&item.text, TextKind::Query);
@@ -33,7 +30,7 @@ fn r_find_02_texts_are_read_as_the_model_was_taught() {
 }
 
 #[test]
-fn r_find_02_vectors_are_those_of_the_model() {
+fn r_find_02_vectors_match_the_reference() {
     let encoder = Encoder::embedded().unwrap();
     let items = items();
     assert_eq!(items.len(), 20);
@@ -53,7 +50,7 @@ fn r_find_02_vectors_are_those_of_the_model() {
 }
 
 #[test]
-fn r_find_02_a_request_lies_near_its_tool() {
+fn r_find_02_a_request_is_close_to_its_tool() {
     let encoder = Encoder::embedded().unwrap();
     let tools = [
         "read file: Read the complete contents of a file.",

@@ -1,15 +1,15 @@
-//! What an encoder holds is given back, and comes again. It is alone in its process, because memory is counted.
+//! Released memory is loaded again when it is needed. This test has its own process, because it measures memory.
 
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test stops at what it does not expect"
+    reason = "a test fails on unexpected values"
 )]
 
 use pegboard_encoder::{Encoder, TextKind};
 
 #[test]
-fn r_find_02_an_encoder_at_rest_holds_no_weights() {
+fn r_find_02_a_released_encoder_keeps_no_weights_in_memory() {
     let encoder = Encoder::embedded().unwrap();
     let encode = || encoder.encode("turn the report into a table", TextKind::Query);
     let vector = encode();
@@ -17,7 +17,7 @@ fn r_find_02_an_encoder_at_rest_holds_no_weights() {
     encoder.release_memory();
     let at_rest = mapped_kilobytes();
     if cfg!(target_os = "linux") {
-        // The matrices have 10.6 MB.
+        // The matrices take 10.6 MB.
         assert!(at_rest + 8 * 1024 < held, "{held} kB, then {at_rest} kB");
     }
     assert_eq!(vector.as_slice(), encode().as_slice());
@@ -26,7 +26,7 @@ fn r_find_02_an_encoder_at_rest_holds_no_weights() {
     assert_eq!(vector.as_slice(), encode().as_slice());
 }
 
-/// How much of files this process has in memory.
+/// Memory of this process that is backed by files.
 fn mapped_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("RssFile:"));

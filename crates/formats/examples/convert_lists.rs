@@ -1,12 +1,12 @@
-//! Converts real tool lists to every format and counts what is lost.
+//! Converts tool lists to all formats and counts the losses.
 //!
 //! ```text
 //! cargo run -p pegboard-formats --example convert_lists -- DIR [--out DIR]
 //! ```
 //!
-//! DIR holds one JSON file a server, each an object with `tools` as in an answer to `tools/list`. With `--out`
-//! the document of each server and format is written to `FORMAT/SERVER.json`, and what was lost to
-//! `FORMAT/SERVER.losses.json`. Ends with 1 when a rule of a provider is broken.
+//! DIR contains one JSON file per server, each an object with `tools` like a result of `tools/list`. With `--out` the
+//! document of each server and format is written to `FORMAT/SERVER.json` and the losses to `FORMAT/SERVER.losses.json`.
+//! Exits with 1 if a rule of a provider is violated.
 
 #![allow(clippy::print_stdout, reason = "this program prints a table")]
 
@@ -16,8 +16,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pegboard_formats::{Format, LossKind, SourceTool, check_document, definitions};
+use pegboard_formats::{Format, LossKind, SourceTool, definitions};
 use pegboard_model::{ExposedName, ServerName};
+use pegboard_testkit::provider_rules::check_tools;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -82,7 +83,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         tools += sources.len();
         for format in Format::all() {
             let rendered = definitions(&sources, format);
-            for violation in check_document(&rendered.document, format) {
+            for violation in check_tools(&rendered.document, format) {
                 broken += 1;
                 println!("{format} {stem} {}: {}", violation.path, violation.rule);
             }

@@ -1,28 +1,28 @@
-//! Names that a provider takes, for names that it does not.
+//! Valid names for tools whose names a provider rejects.
 
 use crate::limits::NAME_MAX;
 
-/// How many digits of the hash an alias ends in.
+/// Number of hash digits at the end of an alias.
 const HASH_LENGTH: usize = 6;
 
-/// Which characters a name may have.
+/// The rules for names of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameRule {
     /// Characters besides ASCII letters, digits and `_`.
     pub(crate) also: &'static str,
-    /// Whether the first has to be a letter or `_`.
+    /// Whether the first character must be a letter or `_`.
     pub(crate) starts_with_letter: bool,
     pub(crate) max: usize,
 }
 
-/// Tools everywhere but at Gemini.
+/// Tool names of all providers except Gemini.
 pub(crate) const TOOL: NameRule = NameRule {
     also: "-",
     starts_with_letter: false,
     max: NAME_MAX,
 };
 
-/// Functions of Gemini. It takes dots and colons too, which no other provider does.
+/// Function names of Gemini. It also allows dots and colons, which no other provider does.
 pub(crate) const GEMINI_TOOL: NameRule = NameRule {
     also: "-",
     starts_with_letter: true,
@@ -46,7 +46,7 @@ impl NameRule {
         c.is_ascii_alphabetic() || c == '_'
     }
 
-    /// The name with every other character replaced, and at most so long.
+    /// Replaces invalid characters by `_` and truncates to `max`.
     pub(crate) fn replaced(&self, name: &str, max: usize) -> String {
         let mut text: String = name
             .chars()
@@ -60,7 +60,7 @@ impl NameRule {
         text
     }
 
-    /// A stable name for a tool that this rule refuses: two tools never share one, whatever else is there.
+    /// A stable valid name for a tool. It ends in a hash of the original name, so that two tools never share one.
     pub(crate) fn alias(&self, name: &str) -> String {
         let hash = blake3::hash(name.as_bytes()).to_hex();
         let hash = hash.as_str().get(..HASH_LENGTH).unwrap_or_default();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn r_reg_08_aliases_fit_the_rule_that_the_name_broke() {
+    fn r_reg_08_aliases_satisfy_the_rule_that_the_name_violated() {
         check(TOOL, "github__close_issue", true);
         check(TOOL, "a.b", false);
         check(TOOL, "", false);

@@ -1,21 +1,20 @@
-//! Searches that the caller runs, in the providers' own forms.
+//! Tool search by the caller, in the formats of the providers.
 //!
-//! The tools wait outside the prompt. The model asks the search tool, the caller looks into its catalog and
-//! answers with the tools themselves (OpenAI) or with their names (Anthropic, which was sent the definitions
-//! with `defer_loading`).
+//! The tools are not in the prompt. The model calls the search tool; the caller searches its catalog and returns the
+//! tools themselves (OpenAI) or their names (Anthropic, which received the definitions with `defer_loading`).
 
 use serde_json::{Value, json};
 
-/// The name of the search tool where it needs one.
+/// The name of the search tool, for formats that need one.
 pub const SEARCH_TOOL_NAME: &str = "search_tools";
 
-/// How many tools one answer may name: more would fill the prompt that deferring keeps free.
+/// Maximum number of tools per result, so that the prompt stays small.
 const MAX_RESULTS: usize = 20;
 
 const DESCRIPTION: &str = "Finds tools by what they do and makes them callable. Say in a few words what you \
      need, for example `close an issue`.";
 
-/// The search tool for Anthropic's `tools`. It is not deferred itself.
+/// The search tool for Anthropic's `tools`. It is not deferred.
 pub fn anthropic_search_tool() -> Value {
     json!({
         "name": SEARCH_TOOL_NAME,
@@ -24,8 +23,8 @@ pub fn anthropic_search_tool() -> Value {
     })
 }
 
-/// The `tool_result` block that answers Anthropic's model: references to the tools that were found, which the
-/// service then writes into the prompt. Names are those of the definitions that were sent.
+/// The `tool_result` block for Anthropic: references to the found tools, which the service adds to the prompt. The names
+/// are those of the sent definitions.
 pub fn anthropic_search_result<'a>(
     tool_use_id: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -36,7 +35,7 @@ pub fn anthropic_search_result<'a>(
         .map(|name| json!({"type": "tool_reference", "tool_name": name}))
         .collect();
     let content = if references.is_empty() {
-        json!([{"type": "text", "text": "No tool fits. Try other words."}])
+        json!([{"type": "text", "text": "No matching tool. Try other words."}])
     } else {
         Value::Array(references)
     };
@@ -53,8 +52,8 @@ pub fn openai_search_tool() -> Value {
     })
 }
 
-/// The item that answers OpenAI's model: the tools that were found. `tools` are entries as
-/// [`crate::definitions`] makes them for `openai-deferred`, functions or namespaces.
+/// The output item for OpenAI: the found tools. `tools` are entries as [`crate::definitions`] creates them for
+/// `openai-deferred`, functions or namespaces.
 pub fn openai_search_result(call_id: &str, tools: impl IntoIterator<Item = Value>) -> Value {
     let tools: Vec<Value> = tools.into_iter().take(MAX_RESULTS).collect();
     json!({
@@ -82,16 +81,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_reg_07_search_answers_have_the_providers_own_form() {
-        let answer = anthropic_search_result("toolu_1", ["a__b"]);
+    fn r_reg_07_search_results_have_the_format_of_the_provider() {
+        let result = anthropic_search_result("toolu_1", ["a__b"]);
         assert_eq!(
-            answer["content"],
+            result["content"],
             json!([{"type": "tool_reference", "tool_name": "a__b"}])
         );
         let none = anthropic_search_result("toolu_1", []);
         assert_eq!(none["content"][0]["type"], "text");
-        let answer = openai_search_result("call_1", [json!({"type": "function"})]);
-        assert_eq!(answer["type"], "tool_search_output");
-        assert_eq!(answer["tools"].as_array().map(Vec::len), Some(1));
+        let result = openai_search_result("call_1", [json!({"type": "function"})]);
+        assert_eq!(result["type"], "tool_search_output");
+        assert_eq!(result["tools"].as_array().map(Vec::len), Some(1));
     }
 }

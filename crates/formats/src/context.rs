@@ -1,9 +1,9 @@
-//! What is carried along while a schema is rewritten: the place, the losses, and how much may still be copied.
+//! The state of a conversion: the current path, the losses, and the remaining copy budget.
 
 use crate::limits::{COPIED_NODES_MAX, LOSSES_MAX};
 use crate::loss::{Loss, LossKind};
 
-/// The notes of one conversion.
+/// The state of one conversion.
 #[derive(Clone, Debug)]
 pub(crate) struct ConversionContext {
     losses: Vec<Loss>,
@@ -22,7 +22,7 @@ impl ConversionContext {
         }
     }
 
-    /// Does something one step further down.
+    /// Runs `work` one step deeper in the schema.
     pub(crate) fn at<R>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> R) -> R {
         self.path.push(step.to_owned());
         let result = work(self);
@@ -30,21 +30,21 @@ impl ConversionContext {
         result
     }
 
-    /// The same two steps down, as for a property or an alternative.
+    /// Runs `work` two steps deeper, for example at a property or an alternative.
     pub(crate) fn at2<R>(&mut self, a: &str, b: &str, work: impl FnOnce(&mut Self) -> R) -> R {
-        self.at(a, |notes| notes.at(b, work))
+        self.at(a, |ctx| ctx.at(b, work))
     }
 
     pub(crate) fn depth(&self) -> usize {
         self.path.len()
     }
 
-    /// Whether the place is below `not` or `if`, where a keyword that is left out makes the whole schema narrower.
-    pub(crate) fn is_reversed(&self) -> bool {
+    /// Whether the path is inside `not` or `if`, where dropping a keyword makes the schema narrower instead of wider.
+    pub(crate) fn is_negated(&self) -> bool {
         self.path.iter().any(|step| step == "not" || step == "if")
     }
 
-    pub(crate) fn lose(&mut self, kind: LossKind, detail: impl Into<String>) {
+    pub(crate) fn record_loss(&mut self, kind: LossKind, detail: impl Into<String>) {
         if self.losses.len() >= LOSSES_MAX {
             self.more += 1;
             return;
@@ -54,13 +54,13 @@ impl ConversionContext {
             kind,
             detail: detail.into(),
         };
-        // Alternatives that share a part would otherwise tell of it once each.
+        // Avoids duplicates from alternatives that share a part.
         if self.losses.last() != Some(&loss) {
             self.losses.push(loss);
         }
     }
 
-    /// Takes so many nodes from what may be copied; `false` when that is used up.
+    /// Takes `nodes` from the copy budget; `false` if it is exhausted.
     pub(crate) fn may_copy(&mut self, nodes: usize) -> bool {
         match self.copies_left.checked_sub(nodes) {
             Some(left) => {

@@ -1,4 +1,4 @@
-//! One tool in one format.
+//! Conversion of one tool.
 
 use pegboard_model::{escape_hidden, escape_hidden_values};
 use serde_json::{Map, Value, json};
@@ -14,20 +14,20 @@ use crate::providers::{ProviderSchema, anthropic, bedrock, gemini, openai};
 use crate::restore::Restore;
 use crate::source::{ConvertOptions, SourceTool};
 
-/// A tool as a provider takes it.
+/// A tool in a provider's format.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConvertedTool {
-    /// The name under which the provider knows it; nearly always the source's.
+    /// The name at the provider; nearly always that of the source.
     pub name: String,
     /// One entry of the request's `tools`.
     pub definition: Value,
-    /// What it cost.
+    /// The losses of the conversion.
     pub losses: Vec<Loss>,
-    /// Turns the model's arguments into the tool's.
+    /// Maps the model's arguments back to the tool's.
     pub restore: Restore,
 }
 
-/// Converts one tool with the usual choices.
+/// Converts one tool with default options.
 pub fn convert(source: &SourceTool<'_>, format: Format) -> ConvertedTool {
     convert_with(source, format, &ConvertOptions::default())
 }
@@ -38,20 +38,20 @@ pub fn convert_with(
     format: Format,
     options: &ConvertOptions,
 ) -> ConvertedTool {
-    let mut notes = ConversionContext::new();
-    let name = name(source.name, format, &mut notes);
-    let root = read(source.input_schema, &mut notes);
+    let mut ctx = ConversionContext::new();
+    let name = name(source.name, format, &mut ctx);
+    let root = read(source.input_schema, &mut ctx);
     let own_text = match root.get("description") {
         Some(Value::String(text)) => Some(text.clone()),
         _ => None,
     };
     let prepared = match format {
-        Format::Anthropic | Format::AnthropicDeferred => anthropic::prepare(root, &mut notes),
+        Format::Anthropic | Format::AnthropicDeferred => anthropic::prepare(root, &mut ctx),
         Format::OpenAiResponses | Format::OpenAiDeferred | Format::OpenAiChat => {
-            openai::prepare(root, options.strict, &mut notes)
+            openai::prepare(root, options.strict, &mut ctx)
         }
-        Format::Gemini => gemini::prepare(root, &mut notes),
-        Format::Bedrock => bedrock::prepare(root, &mut notes),
+        Format::Gemini => gemini::prepare(root, &mut ctx),
+        Format::Bedrock => bedrock::prepare(root, &mut ctx),
     };
     let mut description = source
         .description
@@ -62,12 +62,12 @@ pub fn convert_with(
     for sentence in &prepared.sentences {
         append(&mut description, sentence);
     }
-    let examples = examples(source, format, &prepared, &mut description, &mut notes);
+    let examples = examples(source, format, &prepared, &mut description, &mut ctx);
     let limit = options.description_max.unwrap_or(DESCRIPTION_MAX).max(1);
     let whole = description.chars().count();
     if whole > limit {
         description = cut(&description, limit);
-        notes.lose(
+        ctx.record_loss(
             LossKind::DescriptionCut,
             format!("{limit} of {whole} characters"),
         );
@@ -82,12 +82,12 @@ pub fn convert_with(
     ConvertedTool {
         name,
         definition,
-        losses: notes.into_losses(),
+        losses: ctx.into_losses(),
         restore: prepared.restore,
     }
 }
 
-fn name(own: &str, format: Format, notes: &mut ConversionContext) -> String {
+fn name(own: &str, format: Format, ctx: &mut ConversionContext) -> String {
     let rule = if format == Format::Gemini {
         GEMINI_TOOL
     } else {
@@ -97,37 +97,37 @@ fn name(own: &str, format: Format, notes: &mut ConversionContext) -> String {
         return own.to_owned();
     }
     let alias = rule.alias(own);
-    notes.lose(
+    ctx.record_loss(
         LossKind::NameChanged,
         format!("{} is {alias}", detail(&json!(own))),
     );
     alias
 }
 
-fn read(schema: &str, notes: &mut ConversionContext) -> SchemaObject {
-    // A model would read what nobody sees.
+fn read(schema: &str, ctx: &mut ConversionContext) -> SchemaObject {
+    // Models would read hidden characters.
     match serde_json::from_str::<Value>(&escape_hidden_values(schema)) {
-        Ok(Value::Object(root)) => clean(Value::Object(root), notes),
-        // A tool that says nothing about its arguments takes any.
+        Ok(Value::Object(root)) => clean(Value::Object(root), ctx),
+        // A tool without a schema accepts any arguments.
         Ok(Value::Null | Value::Bool(true)) => SchemaObject::new(),
         Ok(other) => {
-            notes.lose(LossKind::SchemaReplaced, detail(&other));
+            ctx.record_loss(LossKind::SchemaReplaced, detail(&other));
             SchemaObject::new()
         }
         Err(error) => {
-            notes.lose(LossKind::SchemaReplaced, detail(&json!(error.to_string())));
+            ctx.record_loss(LossKind::SchemaReplaced, detail(&json!(error.to_string())));
             SchemaObject::new()
         }
     }
 }
 
-/// The examples that the provider takes as such; other formats get them in words.
+/// The examples for providers that support them; for other formats they are appended to the description.
 fn examples(
     source: &SourceTool<'_>,
     format: Format,
     prepared: &ProviderSchema,
     description: &mut String,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> Vec<Value> {
     if source.examples.is_empty() {
         return Vec::new();
@@ -136,24 +136,24 @@ fn examples(
         .examples
         .iter()
         .take(EXAMPLES_MAX)
-        .map(|example| prepared.restore.undo_names(example.clone()));
+        .map(|example| prepared.restore.to_model_names(example.clone()));
     if !matches!(format, Format::Anthropic | Format::AnthropicDeferred) {
         for example in shown {
             append(description, &format!("Example arguments: {example}"));
-            notes.lose(LossKind::ExampleInWords, detail(&example));
+            ctx.record_loss(LossKind::ExampleInWords, detail(&example));
         }
         return Vec::new();
     }
-    // An example that does not fit the schema has the whole request refused.
+    // The provider rejects the whole request if an example does not match the schema.
     let schema = prepared.schema.clone().unwrap_or_default();
     let validator = jsonschema::draft202012::new(&schema);
-    let (fit, unfit): (Vec<Value>, Vec<Value>) = shown.partition(|example| {
+    let (valid, invalid): (Vec<Value>, Vec<Value>) = shown.partition(|example| {
         example.is_object() && validator.as_ref().is_ok_and(|v| v.is_valid(example))
     });
-    for example in unfit {
-        notes.lose(LossKind::ExampleDropped, detail(&example));
+    for example in invalid {
+        ctx.record_loss(LossKind::ExampleDropped, detail(&example));
     }
-    fit
+    valid
 }
 
 struct Parts<'a> {
@@ -170,7 +170,7 @@ impl Parts<'_> {
             tool.insert("type".to_owned(), json!("function"));
         }
         tool.insert("name".to_owned(), json!(self.name));
-        // No provider needs a description, and Bedrock refuses an empty one.
+        // No provider requires a description, and Bedrock rejects an empty one.
         if !self.description.is_empty() {
             tool.insert("description".to_owned(), json!(self.description));
         }

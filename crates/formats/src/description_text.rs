@@ -1,14 +1,14 @@
-//! Saying in a description what a keyword can no longer say.
+//! Sentences in a description that replace unsupported keywords.
 
 use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
 
 use crate::limits::{DETAIL_MAX, SENTENCE_MAX};
 
-/// A schema that is an object, which every schema is once it was cleaned.
+/// A schema object. After cleaning every schema is an object.
 pub(crate) type SchemaObject = Map<String, Value>;
 
-/// A foreign value for a loss's detail: short, on one line.
+/// An untrusted value for the detail of a loss: short and on one line.
 pub(crate) fn detail(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -17,8 +17,8 @@ pub(crate) fn detail(value: &Value) -> String {
     UntrustedText::new(&text).shortened(DETAIL_MAX).to_string()
 }
 
-/// Adds a sentence to a schema's description.
-pub(crate) fn say(node: &mut SchemaObject, sentence: &str) {
+/// Appends a sentence to a schema's description.
+pub(crate) fn append_description(node: &mut SchemaObject, sentence: &str) {
     let mut text = match node.get("description") {
         Some(Value::String(text)) => text.clone(),
         _ => String::new(),
@@ -27,7 +27,7 @@ pub(crate) fn say(node: &mut SchemaObject, sentence: &str) {
     node.insert("description".to_owned(), Value::String(text));
 }
 
-/// Adds a sentence to a text.
+/// Appends a sentence to a text.
 pub(crate) fn append(text: &mut String, sentence: &str) {
     let kept = text.trim_end().len();
     text.truncate(kept);
@@ -40,7 +40,7 @@ pub(crate) fn append(text: &mut String, sentence: &str) {
     text.push_str(&cut(sentence, SENTENCE_MAX));
 }
 
-/// A text of at most so many characters, with a mark where it was cut. Characters are never split.
+/// Truncates a text to `limit` characters, including the mark `…`.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
@@ -52,8 +52,8 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// Values as a list in a sentence.
-pub(crate) fn listed(values: &[Value]) -> String {
+/// Joins values to a list for a sentence.
+pub(crate) fn join_values(values: &[Value]) -> String {
     let mut text = String::new();
     for value in values {
         if !text.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn listed(values: &[Value]) -> String {
     text
 }
 
-/// What a constraint says, as a sentence; `None` for a keyword that is none.
+/// A sentence for a constraint; `None` for other keywords.
 pub(crate) fn sentence(keyword: &str, value: &Value) -> Option<String> {
     Some(match keyword {
         "minLength" => format!("At least {value} characters."),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_leaves_a_mark_and_whole_characters() {
+    fn a_truncated_text_ends_with_a_mark() {
         assert_eq!(cut("héllo", 5), "héllo");
         assert_eq!(cut("😀😀😀", 2), "😀…");
     }

@@ -1,40 +1,40 @@
-//! The formats by name.
+//! The supported formats.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// What a provider's request takes.
+/// The format of a provider's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Anthropic Messages, every tool in the prompt.
     Anthropic,
-    /// Anthropic Messages with `defer_loading`: a tool enters the prompt once a search has named it.
+    /// Anthropic Messages with `defer_loading`: a tool is added to the prompt when a search returns it.
     AnthropicDeferred,
     /// OpenAI Responses, every tool in the prompt.
     #[serde(rename = "openai-responses")]
     OpenAiResponses,
-    /// OpenAI Responses with one `namespace` a server and `defer_loading`.
+    /// OpenAI Responses with one `namespace` per server and `defer_loading`.
     #[serde(rename = "openai-deferred")]
     OpenAiDeferred,
-    /// OpenAI Chat Completions, and the many servers that speak like it.
+    /// OpenAI Chat Completions and compatible services.
     #[serde(rename = "openai-chat")]
     OpenAiChat,
     /// Gemini and Vertex AI: function declarations in the OpenAPI subset.
     Gemini,
-    /// Amazon Bedrock's Converse.
+    /// Amazon Bedrock Converse.
     Bedrock,
 }
 
-/// A text that names no format.
+/// The error for an unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no format; the formats are {}", pegboard_model::UntrustedText::new(.0).shortened(40), Format::names())]
+#[error("unknown format `{}`; use one of {}", pegboard_model::UntrustedText::new(.0).shortened(40), Format::names())]
 pub struct UnknownFormat(pub String);
 
 impl Format {
-    /// Every format, in the order in which they are documented.
+    /// All formats, in the order of the documentation.
     pub fn all() -> [Self; 7] {
         [
             Self::Anthropic,
@@ -47,7 +47,7 @@ impl Format {
         ]
     }
 
-    /// The name, as in `pegboard export --format NAME`.
+    /// The name used in `pegboard export --format NAME`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -60,7 +60,7 @@ impl Format {
         }
     }
 
-    /// Whether tools wait outside the prompt until a search names them.
+    /// Whether tools are loaded into the prompt on demand.
     pub fn is_deferred(self) -> bool {
         matches!(self, Self::AnthropicDeferred | Self::OpenAiDeferred)
     }

@@ -1,16 +1,16 @@
-//! The keywords of JSON Schema, by what stands behind them.
+//! The keywords of JSON Schema, grouped by the type of their values.
 
 use serde_json::Value;
 
 use crate::context::ConversionContext;
 use crate::description_text::SchemaObject;
 
-/// The types.
+/// The JSON types.
 pub(crate) const TYPES: [&str; 7] = [
     "object", "array", "string", "integer", "number", "boolean", "null",
 ];
 
-/// Keywords with one schema.
+/// Keywords with one schema as value.
 pub(crate) const ONE: [&str; 11] = [
     "additionalProperties",
     "items",
@@ -25,7 +25,7 @@ pub(crate) const ONE: [&str; 11] = [
     "contentSchema",
 ];
 
-/// Of these, the ones where `true` and `false` stay as they are.
+/// Keywords with a schema or a boolean that is kept.
 pub(crate) const OPENNESS: [&str; 3] = [
     "additionalProperties",
     "unevaluatedItems",
@@ -65,7 +65,7 @@ pub(crate) const COUNTS: [&str; 8] = [
     "maxContains",
 ];
 
-/// Keywords with a text.
+/// Keywords with a string.
 pub(crate) const TEXTS: [&str; 7] = [
     "title",
     "description",
@@ -76,10 +76,10 @@ pub(crate) const TEXTS: [&str; 7] = [
     "$ref",
 ];
 
-/// Keywords with yes or no.
+/// Keywords with a boolean.
 pub(crate) const FLAGS: [&str; 4] = ["uniqueItems", "readOnly", "writeOnly", "deprecated"];
 
-/// Keywords about the document and not about values; nothing is lost with them.
+/// Keywords about the document, not about values; dropping them loses nothing.
 pub(crate) const BOOKKEEPING: [&str; 7] = [
     "$schema",
     "$id",
@@ -90,7 +90,7 @@ pub(crate) const BOOKKEEPING: [&str; 7] = [
     "$vocabulary",
 ];
 
-/// Keywords that say something to readers and forbid nothing.
+/// Annotations: keywords for readers that constrain nothing.
 pub(crate) const ANNOTATIONS: [&str; 7] = [
     "title",
     "description",
@@ -101,7 +101,7 @@ pub(crate) const ANNOTATIONS: [&str; 7] = [
     "writeOnly",
 ];
 
-/// Keywords that make one part depend on another, which only full JSON Schema has.
+/// Conditional keywords, which only full JSON Schema supports.
 pub(crate) const CONDITIONS: [&str; 6] = [
     "not",
     "if",
@@ -111,7 +111,7 @@ pub(crate) const CONDITIONS: [&str; 6] = [
     "dependentSchemas",
 ];
 
-/// Keywords that say something about values of one type only.
+/// The type that a keyword applies to, if it applies to one type only.
 pub(crate) fn of_type(keyword: &str) -> Option<&'static str> {
     Some(match keyword {
         "properties"
@@ -158,24 +158,24 @@ pub(crate) fn types_of(node: &SchemaObject) -> Vec<String> {
     }
 }
 
-/// Does something with every schema right below this one.
+/// Calls `work` for each direct subschema.
 pub(crate) fn each_child(
     node: &mut SchemaObject,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
     work: &mut dyn FnMut(&mut Value, &mut ConversionContext),
 ) {
     for (keyword, value) in node.iter_mut() {
         let keyword = keyword.as_str();
         match value {
-            value if ONE.contains(&keyword) => notes.at(keyword, |notes| work(value, notes)),
+            value if ONE.contains(&keyword) => ctx.at(keyword, |ctx| work(value, ctx)),
             Value::Array(list) if LIST.contains(&keyword) => {
                 for (index, value) in list.iter_mut().enumerate() {
-                    notes.at2(keyword, &index.to_string(), |notes| work(value, notes));
+                    ctx.at2(keyword, &index.to_string(), |ctx| work(value, ctx));
                 }
             }
             Value::Object(named) if NAMED.contains(&keyword) => {
                 for (name, value) in named.iter_mut() {
-                    notes.at2(keyword, name, |notes| work(value, notes));
+                    ctx.at2(keyword, name, |ctx| work(value, ctx));
                 }
             }
             _ => {}
@@ -183,7 +183,7 @@ pub(crate) fn each_child(
     }
 }
 
-/// How many schemas there are, this one included.
+/// Number of objects in a value, including itself.
 pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),

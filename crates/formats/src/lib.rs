@@ -1,21 +1,19 @@
-//! Tool definitions as each model provider accepts them.
+//! Conversion of tool definitions to the formats of model providers.
 //!
-//! A server's schema may be any JSON Schema of any draft; a provider takes a subset of one, and refuses the
-//! whole request when a single tool is outside of it. [`convert`] makes one tool acceptable to one provider
-//! and says what that cost; [`definitions`] makes the value of a request's `tools` field; [`check`] holds a
-//! provider's rules as code, apart from the normalisers, so that each can be tested with the other.
+//! A server's schema may be any JSON Schema of any draft. A provider accepts only a subset of one draft and rejects the
+//! whole request if a single tool violates it. [`convert`] converts one tool for one provider and reports the losses;
+//! [`definitions`] creates the value of a request's `tools` field.
 //!
-//! What the model sends back is in terms of the converted definition. [`ConvertedTool::restore`] turns it into
-//! what the server's own schema describes: renamed arguments get their names back, and a `null` that stands
-//! for "left out" goes. The original schema stays with the caller, who checks the arguments with it.
+//! The model's arguments follow the converted definition. [`ConvertedTool::restore`] maps them back to the server's own
+//! schema: renamed arguments get their original names, and a `null` that means "omitted" is removed. The caller keeps
+//! the original schema and validates the arguments with it.
 //!
 //! Invariant: no async, no files, no network, no processes, no clock.
 //! Invariant: the same source gives the same bytes, and keys keep the order of the source.
-//! Invariant: nothing here panics, and work and output are bounded, whatever the schema is.
-//! Invariant: every difference in meaning is a [`Loss`], each with a kind that has a stable code.
+//! Invariant: nothing panics, and work and output are bounded for any schema.
+//! Invariant: every difference in meaning is reported as a [`Loss`] with a stable code.
 
 mod alias;
-mod check;
 mod client_search;
 mod context;
 mod convert;
@@ -31,7 +29,6 @@ mod render;
 mod restore;
 mod source;
 
-pub use check::{Violation, check, check_document};
 pub use client_search::{
     SEARCH_TOOL_NAME, anthropic_search_result, anthropic_search_tool, openai_search_result,
     openai_search_tool,

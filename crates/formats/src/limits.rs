@@ -1,50 +1,50 @@
-//! The bounds, each with its reason.
+//! Limits of conversions.
 
-/// A tool's name: what OpenAI and Bedrock take, what Gemini's service enforces (its SDK says 128), and what
-/// Anthropic's `tool_reference` still takes where tools themselves may have 128.
+/// Maximum length of a tool name: the limit of OpenAI and Bedrock, of Gemini's service (its SDK says 128), and of
+/// Anthropic's `tool_reference` (tools themselves may have 128).
 pub(crate) const NAME_MAX: usize = 64;
 
-/// A parameter's name, for the providers that look at it.
+/// Maximum length of a parameter name, for providers that check it.
 pub(crate) const PROPERTY_NAME_MAX: usize = 64;
 
-/// A tool's description. No provider says a number any more (OpenAI's 1,024 was lifted, some hosts of its
-/// models keep it: see `ConvertOptions::description_max`); this keeps one tool from filling a model's context.
+/// Maximum length of a tool description. Providers no longer document a limit (OpenAI lifted its 1,024, some hosts of its
+/// models keep it: see `ConvertOptions::description_max`); this keeps one tool from filling the context.
 pub(crate) const DESCRIPTION_MAX: usize = 32_768;
 
-/// How deep a schema may nest. Schemas of real servers stay under half of it.
+/// Maximum nesting depth of a schema; more than twice that of real servers.
 pub(crate) const DEPTH_MAX: usize = 40;
 
-/// How many schema nodes may be copied while references are put in place and alternatives are spread: many
-/// times what the largest schemas of real servers need.
+/// Maximum number of schema nodes that are copied when references are inlined and alternatives are expanded; many times
+/// what the largest real schemas need.
 pub(crate) const COPIED_NODES_MAX: usize = 20_000;
 
-/// How many alternatives one `anyOf` may have where each is looked into.
+/// Maximum number of alternatives of one `anyOf` that are processed.
 pub(crate) const ALTERNATIVES_MAX: usize = 64;
 
-/// How many different references one schema may have.
+/// Maximum number of distinct references of one schema.
 pub(crate) const REFERENCES_MAX: usize = 1_000;
 
-/// How many losses one tool reports; the rest is counted.
+/// Maximum number of reported losses per tool; further ones are counted.
 pub(crate) const LOSSES_MAX: usize = 1_000;
 
-/// How long a sentence may be that says in words what a keyword said.
+/// Maximum length of a sentence that replaces a keyword.
 pub(crate) const SENTENCE_MAX: usize = 600;
 
-/// How long a piece of a foreign value may be in a loss's detail.
+/// Maximum length of an untrusted value in the detail of a loss.
 pub(crate) const DETAIL_MAX: usize = 80;
 
-/// How many examples one tool shows.
+/// Maximum number of examples per tool.
 pub(crate) const EXAMPLES_MAX: usize = 8;
 
-/// OpenAI's published bounds for strict schemas.
+/// OpenAI's documented limits for strict schemas: number of properties.
 pub(crate) const STRICT_PROPERTIES_MAX: usize = 5_000;
-/// Levels of objects in a strict schema.
+/// Nesting depth of objects.
 pub(crate) const STRICT_LEVELS_MAX: usize = 10;
-/// Enum values of a strict schema, all together.
+/// Total number of enum values.
 pub(crate) const STRICT_ENUM_VALUES_MAX: usize = 1_000;
-/// Characters of property names and enum values of a strict schema, all together.
+/// Total number of characters of property names and enum values.
 pub(crate) const STRICT_CHARACTERS_MAX: usize = 120_000;
-/// An enum of more values than this…
+/// An enum with more values than this …
 pub(crate) const STRICT_LONG_ENUM: usize = 250;
-/// …may have so many characters in all.
+/// … may have this many characters in total.
 pub(crate) const STRICT_LONG_ENUM_CHARACTERS: usize = 15_000;

@@ -1,34 +1,34 @@
-//! What a conversion cost, in words that stay the same.
+//! The losses of a conversion.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One difference between the source and what the provider gets.
+/// One difference between the source and the converted tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// Where in the input schema, as a JSON pointer; the empty pointer is the tool itself. Where a reference
-    /// was put in place, the pointer leads through the place that referred.
+    /// The location in the input schema, as a JSON pointer; empty for the tool itself. For an inlined reference the
+    /// pointer goes through the location of the reference.
     pub path: String,
-    /// What happened.
+    /// The kind of loss.
     pub kind: LossKind,
-    /// The keyword or value, short and without control characters.
+    /// The keyword or value; short and without control characters.
     pub detail: String,
 }
 
-/// What a loss means for a call.
+/// The effect of a loss on calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Nothing: [`crate::Restore`] undoes it before the call.
+    /// None: [`crate::Restore`] undoes it before the call.
     Undone,
-    /// The model reads it in a description instead of a keyword.
+    /// The information moved from a keyword to a description.
     InWords,
-    /// The model may send what the tool refuses; the check with the original schema tells it so.
+    /// The model may send arguments that the tool rejects; validation with the original schema reports them.
     Wider,
-    /// The model cannot say all that the tool would take.
+    /// The model cannot send everything that the tool accepts.
     Narrower,
-    /// The model no longer sees a text.
+    /// The model does not see a text.
     Unseen,
 }
 
@@ -41,24 +41,24 @@ macro_rules! loss_kinds {
         }
 
         impl LossKind {
-            /// Every kind.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind,)+];
 
-            /// The code, which stays the same between versions.
+            /// The stable code.
             pub fn code(self) -> &'static str {
                 match self {
                     $(Self::$kind => $code,)+
                 }
             }
 
-            /// What it means for a call.
+            /// The effect on calls.
             pub fn effect(self) -> Effect {
                 match self {
                     $(Self::$kind => Effect::$effect,)+
                 }
             }
 
-            /// One sentence about it.
+            /// A one-sentence description.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$kind => concat!($($doc),+),)+
@@ -69,65 +69,65 @@ macro_rules! loss_kinds {
 }
 
 loss_kinds! {
-    /// The tool has another name, because the provider does not take its own.
+    /// The tool was renamed, because the provider does not accept its name.
     NameChanged = "name-changed", Undone;
-    /// A parameter has another name, because the provider does not take its own.
+    /// A parameter was renamed, because the provider does not accept its name.
     PropertyRenamed = "property-renamed", Undone;
-    /// An optional parameter is required and may be `null`, which is taken out again.
+    /// An optional parameter became required and nullable; the `null` is removed again.
     OptionalAsNull = "optional-as-null", Undone;
-    /// Alternatives or conditions at the root became one object with all parameters.
+    /// Alternatives or conditions at the root were merged into one object with all parameters.
     RootMerged = "root-merged", InWords;
-    /// A constraint is said in the description.
+    /// A constraint was moved to the description.
     ConstraintInWords = "constraint-in-words", InWords;
-    /// A default is said in the description.
+    /// A default was moved to the description.
     DefaultInWords = "default-in-words", InWords;
-    /// The permitted values are said in the description.
+    /// The allowed values were moved to the description.
     EnumInWords = "enum-in-words", InWords;
-    /// Examples are said in the description.
+    /// Examples were moved to the description.
     ExampleInWords = "example-in-words", InWords;
-    /// A constraint is gone.
+    /// A constraint was dropped.
     ConstraintDropped = "constraint-dropped", Wider;
-    /// A condition (`if`, `dependentRequired`, `not`, …) is gone.
+    /// A condition (`if`, `dependentRequired`, `not`, …) was dropped.
     ConditionDropped = "condition-dropped", Wider;
-    /// Whether further properties are permitted, and of which kind, is no longer said.
+    /// The rule for additional properties was dropped.
     OpennessDropped = "openness-dropped", Wider;
-    /// Exactly one alternative became at least one.
+    /// `oneOf` became `anyOf`.
     OneOfAsAnyOf = "one-of-as-any-of", Wider;
-    /// A tuple became a list whose items may be any of the tuple's.
+    /// A tuple became an array whose items may have any of the tuple's types.
     TupleWidened = "tuple-widened", Wider;
-    /// A reference leads nowhere, or outside; anything is taken there.
+    /// A reference is unresolved or external; any value is accepted there.
     ReferenceUnresolved = "reference-unresolved", Wider;
-    /// A schema that contains itself is described for one level; below it anything of its type is taken.
+    /// A recursive schema is expanded for one level; below it any value of its type is accepted.
     RecursionCut = "recursion-cut", Wider;
-    /// The schema nests too deep or is too large; anything is taken at this place.
+    /// The schema is nested too deeply or too large; any value is accepted at this location.
     SizeCut = "size-cut", Wider;
-    /// A keyword's value is not what the keyword takes; it is left out.
+    /// A keyword has an invalid value and was dropped.
     KeywordInvalid = "keyword-invalid", Wider;
-    /// The schema could not be read, or is none for an object; any object is taken.
+    /// The schema is invalid or not for an object; any object is accepted.
     SchemaReplaced = "schema-replaced", Wider;
-    /// An alternative that cannot be expressed is gone.
+    /// An alternative that cannot be expressed was dropped.
     AlternativeDropped = "alternative-dropped", Narrower;
-    /// A permitted value that the provider does not take is gone.
+    /// An allowed value that the provider does not accept was dropped.
     EnumValueDropped = "enum-value-dropped", Narrower;
-    /// A missing type was guessed from the other keywords.
+    /// A missing type was inferred from the other keywords.
     TypeGuessed = "type-guessed", Narrower;
-    /// Any value is taken there, which the provider can only say as a list of types.
+    /// Any value is accepted, which the provider can only express as a list of types.
     AnyAsTypes = "any-as-types", Narrower;
-    /// An object that says nothing about further properties takes none.
+    /// An object without a rule for additional properties was closed.
     ObjectClosed = "object-closed", Narrower;
-    /// A property whose schema permits no value is gone.
+    /// A property whose schema allows no value was dropped.
     PropertyDropped = "property-dropped", Narrower;
-    /// The schema does not fit the strict mode, so the tool is offered without it.
+    /// The schema is not possible in strict mode, so the tool is sent without it.
     NotStrict = "not-strict", Wider;
-    /// A keyword that no draft of JSON Schema knows is gone.
+    /// A keyword that no draft of JSON Schema defines was dropped.
     KeywordUnknown = "keyword-unknown", Unseen;
-    /// A text for readers (title, `examples`, `deprecated`, …) is gone.
+    /// An annotation (title, `examples`, `deprecated`, …) was dropped.
     AnnotationDropped = "annotation-dropped", Unseen;
-    /// An example that the provider would refuse is gone.
+    /// An example that the provider would reject was dropped.
     ExampleDropped = "example-dropped", Unseen;
-    /// A description was cut; a mark shows where.
+    /// A description was truncated; `…` marks the end.
     DescriptionCut = "description-cut", Unseen;
-    /// There were more losses than are listed.
+    /// There are more losses than are listed.
     More = "more", Unseen;
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn r_reg_07_loss_kinds_have_codes_of_their_own() {
+    fn r_reg_07_loss_kinds_have_unique_codes() {
         let codes: BTreeSet<_> = LossKind::ALL.iter().map(|k| k.code()).collect();
         assert_eq!(codes.len(), LossKind::ALL.len());
         for kind in LossKind::ALL {

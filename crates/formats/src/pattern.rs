@@ -1,7 +1,7 @@
-//! Which regular expressions a provider takes.
+//! Regular expressions that providers support.
 
-/// Whether a pattern can be read by the checkers of Anthropic and OpenAI, which use Python's expressions.
-/// Looking around is fine there; Unicode classes and names in angle brackets alone are not.
+/// Whether Anthropic and OpenAI accept a pattern; both use Python's syntax. Look-around is supported; Unicode classes
+/// and groups named with angle brackets only are not.
 pub(crate) fn is_portable(pattern: &str) -> bool {
     let Some(plain) = without_lookaround(pattern) else {
         return false;
@@ -9,13 +9,13 @@ pub(crate) fn is_portable(pattern: &str) -> bool {
     regex_syntax::parse(&plain).is_ok()
 }
 
-/// Whether a pattern is one without looking around or back, as automata need it.
+/// Whether a pattern is regular: portable, without look-around and back-references.
 pub(crate) fn is_regular(pattern: &str) -> bool {
     is_portable(pattern) && regex_syntax::parse(pattern).is_ok()
 }
 
-/// The pattern with its lookarounds turned into plain groups, so that the rest can be parsed; `None` when it
-/// uses what other engines do not know.
+/// The pattern with look-around replaced by plain groups, so that the rest can be parsed. `None` if it uses syntax that
+/// other engines do not support.
 fn without_lookaround(pattern: &str) -> Option<String> {
     let mut plain = String::with_capacity(pattern.len());
     let mut rest = pattern;
@@ -25,7 +25,7 @@ fn without_lookaround(pattern: &str) -> Option<String> {
             if !is_common_escape(escaped, rest) {
                 return None;
             }
-            // `\<` is an assertion to some engines and a plain character to others.
+            // `\<` is an assertion in some engines and a literal in others.
             if matches!(escaped, '<' | '>') {
                 return None;
             }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_that_other_engines_refuse_are_known() {
+    fn unsupported_patterns_are_recognized() {
         check("^[a-z]+$", true, true);
         check(r"^\d{3}-\w+$", true, true);
         check(r"^(?!__).*$", true, false);

@@ -1,4 +1,4 @@
-//! All tools in one format: the value of a request's `tools`.
+//! Conversion of all tools: the value of a request's `tools`.
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,30 @@ use crate::loss::Loss;
 use crate::restore::Restore;
 use crate::source::{ConvertOptions, DeferredSearch, SourceTool};
 
-/// What goes into a request.
+/// The tools of a request.
 #[derive(Clone, Debug)]
 pub struct RenderedTools {
-    /// The value of `tools`; for Bedrock, of `toolConfig.tools`.
+    /// The value of `tools`; for Bedrock of `toolConfig.tools`.
     pub document: Value,
-    /// What each tool lost, in the order of the sources; tools that lost nothing are left out.
+    /// The losses of each tool, in the order of the sources; tools without losses are omitted.
     pub losses: Vec<ToolLosses>,
-    /// From the provider's names to the sources'.
+    /// Maps the provider's names to the names of the sources.
     pub names: BTreeMap<String, String>,
-    /// By the provider's names, for tools whose arguments need it.
+    /// The mapping of arguments, by the provider's names, for tools that need one.
     pub restores: BTreeMap<String, Restore>,
 }
 
-/// What one tool lost.
+/// The losses of one tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolLosses {
-    /// The source's name.
+    /// The name of the source.
     pub name: String,
-    /// What it lost.
+    /// Its losses.
     pub losses: Vec<Loss>,
 }
 
 impl RenderedTools {
-    /// The source's name and the tool's own arguments for a call that the model made.
+    /// Maps a call of the model to the name of the source and the tool's own arguments. `None` for an unknown name.
     pub fn restore(&self, name: &str, arguments: Value) -> Option<(&str, Value)> {
         let own = self.names.get(name)?;
         let arguments = match self.restores.get(name) {
@@ -48,13 +48,13 @@ impl RenderedTools {
     }
 }
 
-/// All tools, with the usual choices.
+/// Converts all tools with default options.
 pub fn definitions(sources: &[SourceTool<'_>], format: Format) -> RenderedTools {
     definitions_with(sources, format, &ConvertOptions::default())
 }
 
-/// All tools. They keep the order of the sources; where the format groups them by server, the servers stand
-/// in the order of their first tools.
+/// Converts all tools, in the order of the sources. If the format groups tools by server, the servers are in the order
+/// of their first tools.
 pub fn definitions_with(
     sources: &[SourceTool<'_>],
     format: Format,
@@ -99,16 +99,16 @@ fn document<'a>(
     let client = options.search == DeferredSearch::Client;
     match format {
         Format::Anthropic | Format::OpenAiResponses | Format::OpenAiChat | Format::Bedrock => {
-            alone(tools).collect()
+            entries(tools).collect()
         }
         Format::AnthropicDeferred => {
-            // At least one tool has to be in the prompt: the one that finds the others.
+            // At least one tool must not be deferred: the search tool.
             let search = if client {
                 anthropic_search_tool()
             } else {
                 json!({"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"})
             };
-            std::iter::once(search).chain(alone(tools)).collect()
+            std::iter::once(search).chain(entries(tools)).collect()
         }
         Format::OpenAiDeferred => {
             let search = if client {
@@ -119,7 +119,7 @@ fn document<'a>(
             std::iter::once(search).chain(namespaces(tools)).collect()
         }
         Format::Gemini => {
-            let declarations: Vec<Value> = alone(tools).collect();
+            let declarations: Vec<Value> = entries(tools).collect();
             if declarations.is_empty() {
                 return json!([]);
             }
@@ -128,11 +128,11 @@ fn document<'a>(
     }
 }
 
-fn alone<'a>(tools: Vec<(&'a SourceTool<'a>, Value)>) -> impl Iterator<Item = Value> {
+fn entries<'a>(tools: Vec<(&'a SourceTool<'a>, Value)>) -> impl Iterator<Item = Value> {
     tools.into_iter().map(|(_, tool)| tool)
 }
 
-/// One namespace a server; tools of the host program stand beside them.
+/// One namespace per server; tools of the host program are not in a namespace.
 fn namespaces(tools: Vec<(&SourceTool<'_>, Value)>) -> Vec<Value> {
     let mut groups: Map<String, Value> = Map::new();
     let mut entries: Vec<Value> = Vec::new();

@@ -1,4 +1,4 @@
-//! From what the model sent to what the tool takes.
+//! Mapping of a model's arguments back to the tool's own schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::alias::NameRule;
 
-/// Undoes what a conversion changed in the form of the arguments.
+/// Undoes the changes of a conversion in the arguments of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restore {
-    /// Deepest places first, because names further up are still the model's while one goes down.
-    rules: Vec<(Place, Rule)>,
+    /// Deepest paths first, because outer names must still be the model's when an inner rule is applied.
+    rules: Vec<(ArgumentPath, Rule)>,
 }
 
-/// Steps from the root of the arguments to an object: a property's name, or `None` for every item of a list.
-pub(crate) type Place = Vec<Option<String>>;
+/// The path from the root of the arguments to an object: property names, or `None` for every item of an array.
+pub(crate) type ArgumentPath = Vec<Option<String>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rule {
@@ -23,24 +23,24 @@ enum Rule {
 }
 
 impl Restore {
-    /// Whether arguments pass as they are.
+    /// Whether arguments are unchanged.
     pub fn is_identity(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The arguments as the tool's own schema describes them.
+    /// Converts the model's arguments to the tool's own schema.
     pub fn apply(&self, mut arguments: Value) -> Value {
-        for (place, rule) in &self.rules {
-            apply_at(&mut arguments, place, rule);
+        for (path, rule) in &self.rules {
+            apply_at(&mut arguments, path, rule);
         }
         arguments
     }
 
-    /// Example arguments of the tool as the model would send them: parameters of the root get their new names.
-    pub(crate) fn undo_names(&self, mut arguments: Value) -> Value {
-        for (place, rule) in &self.rules {
+    /// Converts example arguments of the tool to the names that the model uses; root parameters only.
+    pub(crate) fn to_model_names(&self, mut arguments: Value) -> Value {
+        for (path, rule) in &self.rules {
             if let (Rule::Rename { from, to }, Value::Object(map), true) =
-                (rule, &mut arguments, place.is_empty())
+                (rule, &mut arguments, path.is_empty())
                 && let Some(value) = map.shift_remove(to)
             {
                 map.insert(from.clone(), value);
@@ -50,8 +50,8 @@ impl Restore {
     }
 }
 
-fn apply_at(value: &mut Value, place: &[Option<String>], rule: &Rule) {
-    match (place.split_first(), value) {
+fn apply_at(value: &mut Value, path: &[Option<String>], rule: &Rule) {
+    match (path.split_first(), value) {
         (Some((Some(name), rest)), Value::Object(map)) => {
             if let Some(value) = map.get_mut(name) {
                 apply_at(value, rest, rule);
@@ -78,25 +78,25 @@ fn apply_at(value: &mut Value, place: &[Option<String>], rule: &Rule) {
     }
 }
 
-/// Gathers the rules while a schema is rewritten.
+/// Collects the rules while a schema is rewritten.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RestoreBuilder {
-    /// At a place: the model's name to the tool's. Alternatives at one place share it.
-    names: BTreeMap<Place, BTreeMap<String, String>>,
-    dropped_nulls: BTreeSet<(Place, String)>,
-    real_nulls: BTreeSet<(Place, String)>,
+    /// For each path: the model's names mapped to the tool's. Alternatives at one path share the map.
+    names: BTreeMap<ArgumentPath, BTreeMap<String, String>>,
+    dropped_nulls: BTreeSet<(ArgumentPath, String)>,
+    real_nulls: BTreeSet<(ArgumentPath, String)>,
 }
 
 impl RestoreBuilder {
-    /// The name that a property gets: its own where the rule takes it and no other has it.
+    /// Chooses the name of a property: its own if the rule allows it and it is unique.
     pub(crate) fn name(
         &mut self,
-        place: &Place,
+        path: &ArgumentPath,
         name: &str,
         own: &[String],
         rule: NameRule,
     ) -> String {
-        let taken = self.names.entry(place.clone()).or_default();
+        let taken = self.names.entry(path.clone()).or_default();
         let is_free = |alias: &str, taken: &BTreeMap<String, String>| {
             taken.get(alias).is_none_or(|of| of == name)
                 && (alias == name || !own.iter().any(|n| n == alias))
@@ -116,35 +116,35 @@ impl RestoreBuilder {
         alias
     }
 
-    /// An optional property, for which the model sends `null` when it leaves it out.
-    pub(crate) fn drops_null(&mut self, place: &Place, name: &str) {
-        self.dropped_nulls.insert((place.clone(), name.to_owned()));
+    /// Records an optional property for which the model sends `null` to omit it.
+    pub(crate) fn drops_null(&mut self, path: &ArgumentPath, name: &str) {
+        self.dropped_nulls.insert((path.clone(), name.to_owned()));
     }
 
-    /// A property whose `null` is the tool's own.
-    pub(crate) fn means_null(&mut self, place: &Place, name: &str) {
-        self.real_nulls.insert((place.clone(), name.to_owned()));
+    /// Records a property for which `null` is a value.
+    pub(crate) fn means_null(&mut self, path: &ArgumentPath, name: &str) {
+        self.real_nulls.insert((path.clone(), name.to_owned()));
     }
 
-    /// Whether alternatives at one place disagree about what `null` means.
+    /// Whether alternatives at one path disagree about the meaning of `null`.
     pub(crate) fn is_ambiguous(&self) -> bool {
         !self.dropped_nulls.is_disjoint(&self.real_nulls)
     }
 
     pub(crate) fn build(self) -> Restore {
-        let mut rules: Vec<(Place, Rule)> = Vec::new();
-        for (place, name) in self.dropped_nulls {
-            rules.push((place, Rule::DropNull(name)));
+        let mut rules: Vec<(ArgumentPath, Rule)> = Vec::new();
+        for (path, name) in self.dropped_nulls {
+            rules.push((path, Rule::DropNull(name)));
         }
-        for (place, names) in self.names {
+        for (path, names) in self.names {
             for (from, to) in names {
                 if from != to {
-                    rules.push((place.clone(), Rule::Rename { from, to }));
+                    rules.push((path.clone(), Rule::Rename { from, to }));
                 }
             }
         }
-        // Stable: rules of one depth keep their order, nulls before names.
-        rules.sort_by_key(|(place, _)| std::cmp::Reverse(place.len()));
+        // Stable sort: rules of one depth keep their order, nulls before names.
+        rules.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
         Restore { rules }
     }
 }
@@ -156,9 +156,9 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn r_reg_08_names_that_become_alike_stay_apart_and_come_back() {
+    fn r_reg_08_names_that_collide_stay_distinct_and_are_restored() {
         let mut builder = RestoreBuilder::default();
-        let root = Place::new();
+        let root = ArgumentPath::new();
         let own = ["a<", "a>", "a_"].map(str::to_owned);
         let names: Vec<String> = own
             .iter()
@@ -172,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn nulls_that_stand_for_nothing_go_at_every_depth() {
+    fn nulls_for_omitted_values_are_removed_at_every_depth() {
         let mut builder = RestoreBuilder::default();
         builder.drops_null(&vec![Some("list".to_owned()), None], "x");
-        builder.drops_null(&Place::new(), "y");
+        builder.drops_null(&ArgumentPath::new(), "y");
         let restored = builder
             .build()
             .apply(json!({"list": [{"x": null, "z": null}, {"x": 1}], "y": null}));

@@ -1,43 +1,43 @@
-//! What goes in.
+//! The input of a conversion.
 
 use serde_json::Value;
 
-/// One tool, as the catalog knows it.
+/// A tool of the catalog.
 #[derive(Clone, Debug, Default)]
 pub struct SourceTool<'a> {
-    /// The name under which models see it.
+    /// The exposed name.
     pub name: &'a str,
-    /// Its server; `None` for a tool of the host program.
+    /// The server; `None` for a tool of the host program.
     pub server: Option<&'a str>,
-    /// What the server is for, for formats that group tools by server.
+    /// The server's description, for formats that group tools by server.
     pub server_description: Option<&'a str>,
-    /// What it does.
+    /// The tool's description.
     pub description: Option<&'a str>,
-    /// The schema of its arguments, as the server wrote it.
+    /// The input schema, verbatim.
     pub input_schema: &'a str,
     /// Arguments of example calls.
     pub examples: Vec<Value>,
 }
 
-/// Choices that are the caller's.
+/// Options of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConvertOptions {
-    /// Descriptions of tools are cut after so many characters. Some hosts of OpenAI's models take 1,024.
+    /// Maximum number of characters of a tool description. Some hosts of OpenAI models allow 1,024.
     pub description_max: Option<usize>,
-    /// Whether OpenAI's strict mode is used where the schema fits it.
+    /// Whether OpenAI's strict mode is used where possible.
     pub strict: bool,
-    /// Who searches, in the formats that load tools on demand.
+    /// Where the search runs, in formats that load tools on demand.
     pub search: DeferredSearch,
 }
 
-/// Who searches for tools that are not in the prompt.
+/// Where the search for deferred tools runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum DeferredSearch {
-    /// The provider, over the definitions it was sent.
+    /// At the provider, over the sent definitions.
     #[default]
     Provider,
-    /// The caller, who answers the model's search with [`crate::anthropic_search_answer`] or
-    /// [`crate::openai_search_answer`].
+    /// At the caller, which responds with [`crate::anthropic_search_result`] or
+    /// [`crate::openai_search_result`].
     Client,
 }
 

@@ -1,7 +1,7 @@
-//! The providers' own SDKs judge what is written for them.
+//! Checks converted documents with the SDKs of the providers.
 //!
-//! `scripts/install-test-env` installs them into the folder that `PEGBOARD_TEST_ENV` names; without it the tests
-//! say so and pass, because the rules are checked as code elsewhere.
+//! `scripts/install-test-env` installs the SDKs into the folder in `PEGBOARD_TEST_ENV`. Without them the tests print a
+//! note and pass, because `pegboard_testkit::provider_rules` checks the rules as well.
 
 #![allow(
     clippy::expect_used,
@@ -23,7 +23,7 @@ use pegboard_formats::{
 };
 use serde_json::{Value, json};
 
-/// Python with the SDKs; `None`, with the reason printed, where they are not installed.
+/// Python with the SDKs; prints the reason and returns `None` if they are not installed.
 fn python() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
         println!("skipped: PEGBOARD_TEST_ENV does not name the folder of scripts/install-test-env");
@@ -38,7 +38,7 @@ fn python() -> Option<PathBuf> {
     Some(python)
 }
 
-#[allow(clippy::disallowed_methods, reason = "a test runs the SDKs' language")]
+#[allow(clippy::disallowed_methods, reason = "the test runs Python")]
 fn run(python: &Path, documents: &Path) -> Output {
     let script =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats/check_with_sdks.py");
@@ -131,7 +131,7 @@ fn r_reg_07_the_sdks_accept_every_format() {
 }
 
 #[test]
-fn r_reg_07_the_sdks_refuse_what_is_wrong() {
+fn r_reg_07_the_sdks_reject_invalid_documents() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let unknown = json!({"type": "object", "properties": {"a": {"type": "STRING", "oneOf": []}}});

@@ -1,4 +1,4 @@
-//! The client behind a call, as its server may reach it.
+//! The client side of a call: how a server reaches the client that made it.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,20 +16,20 @@ use crate::notification_limiter::NotificationLimiter;
 use crate::response::{code, rpc};
 use crate::session_listener::SessionListener;
 
-/// A server's question that a modern client answers by calling again.
+/// A server's request for input, which a modern client responds to by retrying its request.
 pub(crate) struct InputRequest {
     pub(crate) method: String,
     pub(crate) params: Option<Box<RawValue>>,
-    pub(crate) answer: oneshot::Sender<Result<Box<RawValue>, RpcError>>,
+    pub(crate) response: oneshot::Sender<Result<Box<RawValue>, RpcError>>,
 }
 
-/// How questions reach the client.
+/// How input requests reach the client.
 pub(crate) enum InputDelivery {
-    /// As requests of our own, in the middle of the call.
-    Ask,
-    /// In a result that says `input_required`; whoever drives the call takes them from here.
+    /// As JSON-RPC requests during the call.
+    Inline,
+    /// In an `input_required` result. The task that drives the call receives them here.
     Collect(mpsc::UnboundedSender<InputRequest>),
-    /// Not at all.
+    /// Not at all: they are refused.
     Refuse,
 }
 
@@ -37,20 +37,20 @@ pub(crate) struct ClientCaller {
     pub(crate) conversation: Arc<Conversation>,
     pub(crate) capabilities: Arc<str>,
     pub(crate) delivery: InputDelivery,
-    pub(crate) request: Mutex<ClientChannel>,
-    /// What the server may still send to the client in the course of this call.
+    pub(crate) channel: Mutex<ClientChannel>,
+    /// Limits the notifications of this call.
     pub(crate) limiter: Mutex<NotificationLimiter>,
-    /// Whether the client can be reached between calls.
+    /// Whether the client has a session, so that it can be reached between calls.
     pub(crate) is_legacy: bool,
 }
 
-/// How the request under way reaches its client. A call that was parked is gone on with by another request.
+/// The channel of the current request. A parked call continues with the channel of a later request.
 #[derive(Clone)]
 pub(crate) struct ClientChannel {
     pub(crate) sink: Arc<dyn MessageSink>,
-    /// The client's own token for progress, as JSON text.
+    /// The client's progress token, as JSON text.
     pub(crate) progress_token: Option<Arc<str>>,
-    /// The least grave log message that it wants; `None` is none at all.
+    /// The minimum level of log messages. `None` means no messages.
     pub(crate) level: Option<Level>,
 }
 
@@ -63,23 +63,23 @@ impl ClientChannel {
 }
 
 impl ClientCaller {
-    fn reach(&self) -> ClientChannel {
-        lock(&self.request).clone()
+    fn channel(&self) -> ClientChannel {
+        lock(&self.channel).clone()
     }
 
-    /// The call is over: the client hears how many notifications it did not get.
+    /// Notifies the client how many notifications were dropped. Called at the end of the call.
     pub(crate) fn report_dropped(&self) {
         if let Some(report) = lock(&self.limiter).take_report() {
-            let reach = self.reach();
-            if reach.level.is_some() {
-                reach.notify("notifications/message", &report);
+            let channel = self.channel();
+            if channel.level.is_some() {
+                channel.notify("notifications/message", &report);
             }
         }
     }
 
-    /// Another request of the client goes on with the call.
-    pub(crate) fn resume(&self, reach: ClientChannel) {
-        *lock(&self.request) = reach;
+    /// Continues the call on the channel of another request.
+    pub(crate) fn resume(&self, channel: ClientChannel) {
+        *lock(&self.channel) = channel;
     }
 }
 
@@ -94,28 +94,28 @@ impl Caller for ClientCaller {
     }
 
     fn wants_progress(&self) -> bool {
-        lock(&self.request).progress_token.is_some()
+        lock(&self.channel).progress_token.is_some()
     }
 
     fn progress(&self, params: &RawValue) {
-        let reach = self.reach();
-        if let Some(token) = &reach.progress_token
+        let channel = self.channel();
+        if let Some(token) = &channel.progress_token
             && lock(&self.limiter).admits_progress(params.get().len())
             && let Some(mut members) = Members::of(params.get())
         {
             members.set("progressToken", &**token);
-            reach.notify("notifications/progress", &members.to_string());
+            channel.notify("notifications/progress", &members.to_string());
         }
     }
 
     fn message(&self, params: &RawValue) {
         let severity = severity(params);
-        let reach = self.reach();
-        let is_wanted = |least| severity.is_some_and(|severity| severity >= least);
-        if reach.level.is_some_and(is_wanted)
+        let channel = self.channel();
+        let is_wanted = |minimum| severity.is_some_and(|severity| severity >= minimum);
+        if channel.level.is_some_and(is_wanted)
             && lock(&self.limiter).admits_message(params.get().len())
         {
-            reach.notify("notifications/message", params.get());
+            channel.notify("notifications/message", params.get());
         }
     }
 
@@ -129,30 +129,30 @@ impl Caller for ClientCaller {
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
-        let refused = || rpc(code::METHOD_NOT_FOUND, "the client cannot be asked");
+        let refused = || rpc(code::METHOD_NOT_FOUND, "the client accepts no requests");
         match &self.delivery {
-            InputDelivery::Ask => {
-                let questions = &self.conversation.questions;
-                let sink = self.reach().sink;
-                questions.ask(&*sink, method, params).await
+            InputDelivery::Inline => {
+                let requests = &self.conversation.client_requests;
+                let sink = self.channel().sink;
+                requests.send(&*sink, method, params).await
             }
-            InputDelivery::Collect(questions) => {
-                let (answer, answered) = oneshot::channel();
-                let question = InputRequest {
+            InputDelivery::Collect(requests) => {
+                let (response, received) = oneshot::channel();
+                let request = InputRequest {
                     method: method.to_owned(),
                     params: params.map(RawValue::to_owned),
-                    answer,
+                    response,
                 };
-                questions.send(question).map_err(|_| refused())?;
-                let given_up = || rpc(code::INTERNAL, "the client did not answer in time");
-                answered.await.unwrap_or_else(|_| Err(given_up()))
+                requests.send(request).map_err(|_| refused())?;
+                let given_up = || rpc(code::INTERNAL_ERROR, "the client did not respond in time");
+                received.await.unwrap_or_else(|_| Err(given_up()))
             }
             InputDelivery::Refuse => Err(refused()),
         }
     }
 }
 
-/// How grave a log message is; `None` for one that does not say so in a known way.
+/// The level of a log message, or `None` if it is missing or unknown.
 pub(crate) fn severity(params: &RawValue) -> Option<Level> {
     #[derive(Deserialize)]
     struct Severity<'a> {
@@ -163,7 +163,7 @@ pub(crate) fn severity(params: &RawValue) -> Option<Level> {
     Level::parse(&severity.level)
 }
 
-/// The capabilities that a server may know of: what we do not carry is not promised to it.
+/// The client capabilities that servers are shown. Capabilities that we cannot forward are removed.
 pub(crate) fn forwarded_capabilities(declared: &str) -> Arc<str> {
     match Members::of(declared) {
         Some(mut members) => {

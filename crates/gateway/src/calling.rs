@@ -1,25 +1,29 @@
 //! `tools/call`: by a tool's own name, or through the meta tools.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 use bytes::Bytes;
 use memchr::memmem::Finder;
+use pegboard_catalog::ToolView;
 use pegboard_guard::coerce_arguments;
-use pegboard_hub::CallRequest;
+use pegboard_hub::{CallRequest, ToolTarget};
+use pegboard_jsonrpc::code;
 use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::adapt_result::adapt_result;
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::gateway::Shared;
-use crate::input_rounds::{ForwardError, RoundOutcome, UpstreamRequest, adapt_result, run};
+use crate::input_rounds::{ForwardError, RoundOutcome, ToolCall, UpstreamRequest, run};
 use crate::members::Members;
 use crate::surface::Surface;
 use crate::{meta_run, meta_tools, offload};
 
 /// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
 /// capability.
-const CLIENT_CODES: [i64; 2] = [-32042, -32021];
+const CLIENT_CODES: [i64; 2] = [code::URL_ELICITATION_REQUIRED, code::MISSING_CAPABILITY];
 
 /// Made once, because making one costs more than looking through a usual definition.
 static OUTPUT_SCHEMA: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"outputSchema\""));
@@ -58,21 +62,25 @@ pub(crate) async fn execute(
     arguments: Box<RawValue>,
     by: CallOrigin,
 ) -> HandlerResult {
-    let target = match find(ctx, written).await {
+    let target = match resolve(ctx, written, by).await {
         Ok(target) => target,
         Err(error) => return failed(ctx, error, by),
     };
     let shared = &ctx.conversation.shared;
-    let tool = target.tool.clone();
+    let tool = target.tool.as_str().to_owned();
     let meta = forwarded_meta(ctx);
-    let request = UpstreamRequest::Tool(CallRequest {
+    let call = CallRequest {
         span: ctx.parent_span(meta.as_ref()),
         meta,
-        // Only a person who is asked wants to know.
+        // Only an approval request shows it.
         client: (target.needs_approval).then(|| ctx.client()).flatten(),
         read_only: by == CallOrigin::ReadOnlyMetaTool,
         is_lasting: !target.needs_approval || !ctx.is_modern || ctx.conversation.is_attached(),
         ..CallRequest::new(ctx.conversation.session.clone(), target.tool, arguments)
+    };
+    let request = UpstreamRequest::Tool(ToolCall {
+        request: call,
+        may_request_input: target.needs_approval || target.era != Some(Era::Modern),
     });
     match run(ctx, request).await {
         Ok(RoundOutcome::InputRequired(result)) => Ok(result.into()),
@@ -91,7 +99,7 @@ pub(crate) async fn execute(
             Ok(adapt_result(ctx, result, era == Some(Era::Legacy), false))
         }
         Err(ForwardError::Tool(error)) => failed(ctx, within_profile(ctx, &tool, *error), by),
-        Err(ForwardError::RequestError(fault)) => Err(fault),
+        Err(ForwardError::Request(fault)) => Err(fault),
     }
 }
 
@@ -100,35 +108,48 @@ async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult
     let is_heavy = result.get().len() > offload::INLINE_BYTES;
     let shared = shared.clone();
     let shorten = move || {
-        let shortened = shared.result_store.shorten(&result, shared.result_tokens);
+        let shortened = shared
+            .result_store
+            .shorten(&result, shared.result_tokens, Instant::now());
         shortened.unwrap_or(result)
     };
     offload::run(is_heavy, shorten).await
 }
 
-/// A tool as the catalog knows it.
+/// The tool of a call, and what the gateway needs to know of it.
 struct CallTarget {
-    tool: String,
+    tool: ToolTarget,
     era: Option<Era>,
     has_output_schema: bool,
-    /// Whether a person may have to be asked.
+    /// Whether the call may need an approval.
     needs_approval: bool,
 }
 
-/// Finds what is meant within the profile. What may belong to a server that was never seen is left to the hub,
-/// which asks that server.
-async fn find(ctx: &RequestContext<'_>, written: &str) -> ToolResult<CallTarget> {
-    let profile = &ctx.view.profile;
-    let qualified;
-    let written = match profile.sole_server() {
-        Some(server) => {
-            qualified = format!("{server}/{written}");
-            &qualified
+impl CallTarget {
+    fn of(view: &ToolView<'_>) -> Self {
+        Self {
+            tool: view.resolved().into(),
+            era: view.entry().and_then(|entry| entry.record.era),
+            has_output_schema: OUTPUT_SCHEMA.find(view.definition().as_bytes()).is_some(),
+            needs_approval: view.policy() != Policy::Allow || view.asks_if_possible(),
         }
-        None => written,
-    };
-    let error = match find_in(ctx.surface(), written) {
-        Ok(target) => return Ok(target),
+    }
+}
+
+/// Resolves a name within the profile, unless the check of the headers already did. A name that may belong to an
+/// undiscovered server is left to the hub, which discovers that server.
+async fn resolve(
+    ctx: &RequestContext<'_>,
+    written: &str,
+    by: CallOrigin,
+) -> ToolResult<CallTarget> {
+    if let Some(tool) = ctx.message.tool().filter(|_| by == CallOrigin::Name) {
+        return Ok(CallTarget::of(&ctx.surface().catalog.current(tool)?));
+    }
+    let profile = &ctx.view.profile;
+    let written = profile.qualified(written);
+    let error = match ctx.surface().catalog.find(&written) {
+        Ok(view) => return Ok(CallTarget::of(&view)),
         Err(error) => error,
     };
     if error.reason != Reason::ToolUnknown {
@@ -140,7 +161,7 @@ async fn find(ctx: &RequestContext<'_>, written: &str) -> ToolResult<CallTarget>
     };
     if is_ours || profile.holds_all() {
         return Ok(CallTarget {
-            tool: written.to_owned(),
+            tool: written.into_owned().into(),
             era: None,
             has_output_schema: false,
             needs_approval: true,
@@ -148,17 +169,11 @@ async fn find(ctx: &RequestContext<'_>, written: &str) -> ToolResult<CallTarget>
     }
     let hub = &ctx.conversation.shared.hub;
     hub.ensure_known_in_span(ctx.span()).await;
-    find_in(&ctx.view.surface(hub), written)
-}
-
-fn find_in(surface: &Surface, written: &str) -> ToolResult<CallTarget> {
-    let view = surface.catalog.find(written)?;
-    Ok(CallTarget {
-        tool: view.exposed().to_string(),
-        era: view.entry().and_then(|entry| entry.record.era),
-        has_output_schema: OUTPUT_SCHEMA.find(view.definition().as_bytes()).is_some(),
-        needs_approval: view.policy() != Policy::Allow || view.asks_if_possible(),
-    })
+    let surface = ctx.view.surface(hub);
+    surface
+        .catalog
+        .find(&written)
+        .map(|view| CallTarget::of(&view))
 }
 
 /// What the hub says of an unknown tool may name tools of servers that are not in the profile.
@@ -167,7 +182,7 @@ fn within_profile(ctx: &RequestContext<'_>, tool: &str, error: ToolError) -> Too
         return error;
     }
     let surface = ctx.view.surface(&ctx.conversation.shared.hub);
-    find_in(&surface, tool).err().unwrap_or(error)
+    surface.catalog.find(tool).err().unwrap_or(error)
 }
 
 fn era_of(ctx: &RequestContext<'_>, tool: &str) -> Option<Era> {

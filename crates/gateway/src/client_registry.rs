@@ -1,4 +1,4 @@
-//! Noting who is connected, and what for.
+//! Registers connected clients and their activity with the hub.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::dispatch::{RequestContext, client_name};
 
-/// What a client without a session says of itself and is told apart by; longer words are not looked at.
+/// Maximum size of `clientInfo` that identifies a client without a session. Longer ones are ignored.
 const INFO_BYTES: usize = 1_024;
 
-/// Notes that the client asked for something.
+/// Records a request of the client.
 pub(crate) fn record(ctx: &RequestContext<'_>) {
     let conversation = ctx.conversation;
     let is_call = ctx.message.method() == "tools/call";
@@ -29,7 +29,7 @@ pub(crate) fn record(ctx: &RequestContext<'_>) {
     }
 }
 
-/// A client that is not known yet. Before a legacy one has shaken hands nothing is known of it.
+/// Registers a client. Returns `None` for a legacy client before its handshake.
 fn begin(ctx: &RequestContext<'_>) -> Option<Arc<SessionHandle>> {
     let conversation = ctx.conversation;
     let hub = &conversation.shared.hub;

@@ -1,4 +1,4 @@
-//! Our own requests to a client: what a server asked for in the middle of a call.
+//! JSON-RPC requests that we send to a client, on behalf of servers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,40 +12,40 @@ use crate::conversation::{MessageSink, lock};
 use crate::members::quoted;
 use crate::response::{code, rpc};
 
-/// ClientRequests that one client may have open at once.
+/// Maximum number of open requests per client.
 const MAX_PENDING: usize = 64;
 
 type ClientResponse = Result<Box<RawValue>, RpcError>;
 
-/// The open questions of one conversation.
+/// The open requests to one client.
 #[derive(Default)]
 pub(crate) struct ClientRequests {
     next: AtomicU64,
-    open: Mutex<HashMap<u64, oneshot::Sender<ClientResponse>>>,
+    pending: Mutex<HashMap<u64, oneshot::Sender<ClientResponse>>>,
 }
 
 impl ClientRequests {
-    /// Asks the client and waits for its answer, however long it takes. Dropping it takes the question back.
-    pub(crate) async fn ask(
+    /// Sends a request and waits for the response, without a timeout. Dropping the future cancels the request.
+    pub(crate) async fn send(
         &self,
         sink: &dyn MessageSink,
         method: &str,
         params: Option<&RawValue>,
     ) -> ClientResponse {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let (sender, answer) = oneshot::channel();
+        let (sender, response) = oneshot::channel();
         {
-            let mut open = lock(&self.open);
-            if open.len() >= MAX_PENDING {
+            let mut pending = lock(&self.pending);
+            if pending.len() >= MAX_PENDING {
                 return Err(rpc(
-                    code::INTERNAL,
-                    "the client has too many questions open",
+                    code::INTERNAL_ERROR,
+                    "the client has too many open requests",
                 ));
             }
-            open.insert(id, sender);
+            pending.insert(id, sender);
         }
-        let mut asked = PendingRequest {
-            questions: self,
+        let mut pending_request = PendingRequest {
+            requests: self,
             sink,
             id,
             is_sent: false,
@@ -55,30 +55,30 @@ impl ClientRequests {
         let method = quoted(method);
         let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#);
         if !sink.send(message) {
-            return Err(rpc(code::INTERNAL, "the client is gone"));
+            return Err(rpc(code::INTERNAL_ERROR, "the client is gone"));
         }
-        asked.is_sent = true;
-        let answer = answer.await;
-        asked.is_sent = false;
-        answer.unwrap_or_else(|_| Err(rpc(code::INTERNAL, "the client is gone")))
+        pending_request.is_sent = true;
+        let response = response.await;
+        pending_request.is_sent = false;
+        response.unwrap_or_else(|_| Err(rpc(code::INTERNAL_ERROR, "the client is gone")))
     }
 
-    /// The client answered.
-    pub(crate) fn answered(&self, id: u64, answer: ClientResponse) {
-        if let Some(asker) = lock(&self.open).remove(&id) {
-            // Whoever asked may be gone.
-            let _ = asker.send(answer);
+    /// Delivers a response of the client.
+    pub(crate) fn resolve(&self, id: u64, response: ClientResponse) {
+        if let Some(sender) = lock(&self.pending).remove(&id) {
+            // The task that sent the request may be gone.
+            let _ = sender.send(response);
         }
     }
 
-    /// Nobody will answer any more.
+    /// Fails all open requests, because the client is gone.
     pub(crate) fn close(&self) {
-        lock(&self.open).clear();
+        lock(&self.pending).clear();
     }
 }
 
 struct PendingRequest<'a> {
-    questions: &'a ClientRequests,
+    requests: &'a ClientRequests,
     sink: &'a dyn MessageSink,
     id: u64,
     is_sent: bool,
@@ -86,7 +86,7 @@ struct PendingRequest<'a> {
 
 impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        lock(&self.questions.open).remove(&self.id);
+        lock(&self.requests.pending).remove(&self.id);
         if self.is_sent {
             let id = self.id;
             self.sink.send(format!(

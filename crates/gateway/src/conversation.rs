@@ -1,4 +1,4 @@
-//! A conversation with one client.
+//! The state of a conversation with one client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -17,67 +17,66 @@ use crate::message::{Message, MessageKind};
 use crate::response::{Response, code};
 use crate::subscribers::{LastNotified, SubscriptionFilter, SubscriptionGuard};
 
-/// Where messages to a client go that are not the answer itself: notifications and our own questions. Sending
-/// never waits.
+/// Sends messages other than responses to a client: notifications and requests. Sending never blocks.
 pub trait MessageSink: Send + Sync {
-    /// Sends a whole JSON-RPC message; `false` when the client is gone or does not read.
+    /// Sends a complete JSON-RPC message. Returns `false` if the client is gone or not reading.
     fn send(&self, message: String) -> bool;
 }
 
-/// A conversation with one client.
+/// A conversation with one client: a stdio connection, a legacy session, or a single modern HTTP request.
 pub struct Conversation {
     pub(crate) shared: Arc<Shared>,
     pub(crate) profile: String,
     pub(crate) session: SessionId,
-    /// Set by `initialize`; a modern client has none.
+    /// Set by `initialize`. Always empty for modern clients.
     pub(crate) legacy: OnceLock<LegacySession>,
-    /// What the client calls itself, when it shook hands in this process.
+    /// Name and version from `clientInfo`, if the handshake happened in this process.
     pub(crate) client: OnceLock<Arc<str>>,
-    /// How the client reaches us, when it is not by HTTP.
+    /// The client's transport, if it is not HTTP.
     pub(crate) face: OnceLock<ClientTransport>,
-    /// Where it is noted what the client does.
+    /// The hub's record of the client's activity.
     pub(crate) presence: OnceLock<Arc<SessionHandle>>,
-    pub(crate) questions: ClientRequests,
-    /// Requests that are being answered, so that the client can take them back.
+    pub(crate) client_requests: ClientRequests,
+    /// Running requests by id, for cancellation.
     running: Mutex<HashMap<Box<str>, CancelHandle>>,
     attached: Mutex<Option<AttachedSink>>,
-    /// What the client knew of when its place was taken away; it may come back.
+    /// The lists last announced before the sink was detached. The client may reconnect.
     detached_state: Mutex<Option<LastNotified>>,
-    /// The resources a legacy client subscribed to, as it names them.
+    /// Resources a legacy client subscribed to, under the URIs it used.
     watched: Mutex<Vec<String>>,
 }
 
-/// What a handshake agreed on.
+/// The outcome of a legacy handshake.
 pub(crate) struct LegacySession {
     pub(crate) revision: String,
     pub(crate) capabilities: Arc<str>,
-    /// The id by which an HTTP client comes back.
+    /// The session id sent to HTTP clients.
     pub(crate) id: Arc<str>,
     level: AtomicU8,
 }
 
 struct AttachedSink {
     sink: Arc<dyn MessageSink>,
-    /// Tells of changes until it is dropped.
-    listening: SubscriptionGuard,
+    /// Sends list changes to the sink until dropped.
+    subscription: SubscriptionGuard,
 }
 
-/// How a request that is being answered is taken back.
+/// Cancels a running request.
 struct CancelHandle {
-    /// Tells requests apart that a client gave the same id.
+    /// Distinguishes requests to which the client gave the same id.
     number: u64,
     sender: oneshot::Sender<EndReason>,
 }
 
-/// Why a request ends before it is answered.
+/// Why a request ends before its response is ready.
 enum EndReason {
-    /// Its client took it back and expects no response.
+    /// The client cancelled it and expects no response.
     Cancelled,
-    /// The conversation ends, and the client still waits.
+    /// The program is shutting down while the client still waits.
     ShuttingDown,
 }
 
-/// The error for a request that was open when the program had to end.
+/// Error message for requests that are open at shutdown.
 const SHUTDOWN_MESSAGE: &str = "Pegboard is shutting down and did not finish this request. A call may have had its effect \
                       already: check before you send it again.";
 
@@ -111,7 +110,7 @@ impl Conversation {
             client: OnceLock::new(),
             face: OnceLock::new(),
             presence: OnceLock::new(),
-            questions: ClientRequests::default(),
+            client_requests: ClientRequests::default(),
             running: Mutex::default(),
             attached: Mutex::default(),
             detached_state: Mutex::default(),
@@ -119,60 +118,60 @@ impl Conversation {
         }
     }
 
-    /// The id of the legacy session, once `initialize` was answered.
+    /// The id of the legacy session. `None` before `initialize`.
     pub fn session_id(&self) -> Option<Arc<str>> {
         self.legacy.get().map(|legacy| legacy.id.clone())
     }
 
-    /// The revision that `initialize` agreed on.
+    /// The protocol revision negotiated by `initialize`.
     pub fn revision(&self) -> Option<&str> {
         self.legacy.get().map(|legacy| legacy.revision.as_str())
     }
 
-    /// Answers a request; `outlet` takes what belongs to it and comes before the answer. The client can take it
-    /// back from now on, also before it is first waited for. Dropping the future cancels the request; `None` when
-    /// the client took it back itself, or when it needs no answer.
-    pub fn answer(
+    /// Handles a message. Notifications and requests that precede the response go to `sink`. The client can cancel the
+    /// request as soon as this function is called, even before the future is polled. Dropping the future cancels the
+    /// request. Returns `None` if the client cancelled the request, or if the message needs no response.
+    pub fn handle(
         self: Arc<Self>,
         message: Message,
         sink: Arc<dyn MessageSink>,
     ) -> impl Future<Output = Option<Response>> + Send + 'static {
-        let noted = match (message.kind(), message.id()) {
-            (MessageKind::Request, Some(id)) => Some(RunningRequest::note(&self, id.get())),
+        let registered = match (message.kind(), message.id()) {
+            (MessageKind::Request, Some(id)) => Some(RunningRequest::start(&self, id.get())),
             _ => None,
         };
         async move {
-            let Some((_running, cancelled)) = noted else {
-                self.take(message);
+            let Some((_running, cancelled)) = registered else {
+                self.receive(message);
                 return None;
             };
             let id = message.id()?;
-            let answer = async {
+            let response = async {
                 match RequestContext::new(&self, &message, id, &sink) {
                     Ok(ctx) => dispatch(&ctx).await,
                     Err(response) => response,
                 }
             };
-            let given_up = || Some(message.refuse(200, code::INTERNAL, SHUTDOWN_MESSAGE));
+            let shut_down = || Some(message.refuse(200, code::INTERNAL_ERROR, SHUTDOWN_MESSAGE));
             tokio::select! {
                 biased;
                 Ok(end) = cancelled => match end {
                     EndReason::Cancelled => None,
-                    EndReason::ShuttingDown => given_up(),
+                    EndReason::ShuttingDown => shut_down(),
                 },
-                response = answer => Some(response),
-                () = self.shared.ending() => given_up(),
+                response = response => Some(response),
+                () = self.shared.shutdown_started() => shut_down(),
             }
         }
     }
 
-    /// Takes a notification, or the answer to a question of ours.
-    pub fn take(&self, message: Message) {
+    /// Handles a notification, or the response to a request that we sent to the client.
+    pub fn receive(&self, message: Message) {
         match (message.kind(), message.method()) {
             (MessageKind::Response, _) => {
                 let id = message.id().and_then(|id| id.get().parse().ok());
                 if let Some(id) = id {
-                    self.questions.answered(id, message.outcome());
+                    self.client_requests.resolve(id, message.outcome());
                 }
             }
             (MessageKind::Notification, "notifications/cancelled") => self.cancel(&message),
@@ -180,8 +179,8 @@ impl Conversation {
         }
     }
 
-    /// Gives the conversation a place for what belongs to no request (a stdio client, a GET stream). It
-    /// replaces an earlier one, and what changed while there was none is told now.
+    /// Sets the sink for messages that belong to no request (a stdio client, a GET stream). Replaces an earlier sink, and
+    /// announces list changes that happened while none was attached.
     pub fn attach(&self, sink: Arc<dyn MessageSink>) {
         let filter = SubscriptionFilter {
             resources: lock(&self.watched).clone(),
@@ -189,16 +188,16 @@ impl Conversation {
         };
         let held = lock(&self.attached)
             .as_ref()
-            .and_then(|attached| attached.listening.seen());
+            .and_then(|attached| attached.subscription.seen());
         let seen = held.or_else(|| lock(&self.detached_state).take());
-        let listening =
+        let subscription =
             self.shared
                 .subscribers
                 .add(&self.shared, &self.profile, None, filter, &sink, seen);
-        *lock(&self.attached) = Some(AttachedSink { sink, listening });
+        *lock(&self.attached) = Some(AttachedSink { sink, subscription });
     }
 
-    /// Takes the place of [`Conversation::attach`] away again, if it is still this one.
+    /// Removes the sink set by [`Conversation::attach`], unless another one replaced it.
     pub fn detach(&self, sink: &Arc<dyn MessageSink>) {
         let mut attached = lock(&self.attached);
         if attached
@@ -207,31 +206,32 @@ impl Conversation {
         {
             let detached_state = attached.take();
             *lock(&self.detached_state) =
-                detached_state.and_then(|attached| attached.listening.seen());
+                detached_state.and_then(|attached| attached.subscription.seen());
         }
     }
 
-    /// Where messages go that belong to no request.
+    /// The sink for messages that belong to no request.
     pub(crate) fn attached_sink(&self) -> Option<Arc<dyn MessageSink>> {
         let attached = lock(&self.attached);
         attached.as_ref().map(|attached| attached.sink.clone())
     }
 
-    /// Whether it lasts beyond its requests, because its client stays connected.
+    /// Whether the client stays connected between requests.
     pub(crate) fn is_attached(&self) -> bool {
         lock(&self.attached).is_some()
     }
 
-    pub(crate) fn is_over_pipe(&self) -> bool {
+    pub(crate) fn is_stdio(&self) -> bool {
         self.face.get() == Some(&ClientTransport::Stdio)
     }
 
-    /// Whether it still has something to do or somebody to tell.
+    /// Whether requests are running or a sink is attached.
     pub(crate) fn is_busy(&self) -> bool {
         !lock(&self.running).is_empty() || lock(&self.attached).is_some()
     }
 
-    /// Remembers what a legacy client wants to be told about; gives back whether it was new.
+    /// Adds (or removes, if `watch` is false) a legacy client's resource subscription. Returns whether this changed
+    /// anything.
     pub(crate) fn watch(&self, uri: &str, watch: bool) -> bool {
         let is_new = {
             let mut watched = lock(&self.watched);
@@ -249,17 +249,17 @@ impl Conversation {
             }
         };
         if let Some(attached) = lock(&self.attached).as_ref().filter(|_| is_new) {
-            attached.listening.watch(lock(&self.watched).clone());
+            attached.subscription.watch(lock(&self.watched).clone());
         }
         is_new
     }
 
-    /// How many resources it watches.
-    pub(crate) fn watches(&self) -> usize {
+    /// The number of watched resources.
+    pub(crate) fn watch_count(&self) -> usize {
         lock(&self.watched).len()
     }
 
-    /// Answers everything that still runs for the client by an error, because the conversation ends.
+    /// Ends all running requests of the client with an error, because the program is shutting down.
     pub fn end_requests(&self) {
         self.end_running(|| EndReason::ShuttingDown);
     }
@@ -267,16 +267,16 @@ impl Conversation {
     fn end_running(&self, end: impl Fn() -> EndReason) {
         let running = std::mem::take(&mut *lock(&self.running));
         for cancel in running.into_values() {
-            // It may have been answered at this very moment.
+            // The request may have just completed.
             let _ = cancel.sender.send(end());
         }
     }
 
-    /// Ends everything that still runs for the client.
+    /// Cancels all running requests and closes the conversation.
     pub fn close(&self) {
         self.end_running(|| EndReason::Cancelled);
         *lock(&self.attached) = None;
-        self.questions.close();
+        self.client_requests.close();
         self.shared.hub.session_ended(&self.session);
     }
 
@@ -289,13 +289,13 @@ impl Conversation {
         if let Ok(cancelled) = serde_json::from_str::<Cancelled<'_>>(message.payload())
             && let Some(cancel) = lock(&self.running).remove(cancelled.id.get())
         {
-            // It may have been answered at this very moment.
+            // The request may have just completed.
             let _ = cancel.sender.send(EndReason::Cancelled);
         }
     }
 }
 
-/// A session may leave the memory without having been ended by its client.
+/// Also covers sessions that are evicted without having been ended by their client.
 impl Drop for Conversation {
     fn drop(&mut self) {
         if self.legacy.get().is_some() || !lock(&self.watched).is_empty() {
@@ -304,7 +304,7 @@ impl Drop for Conversation {
     }
 }
 
-/// Keeps a request among the running ones until it is dropped.
+/// Keeps a request in the table of running requests until dropped.
 struct RunningRequest {
     conversation: Arc<Conversation>,
     id: Box<str>,
@@ -312,7 +312,7 @@ struct RunningRequest {
 }
 
 impl RunningRequest {
-    fn note(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<EndReason>) {
+    fn start(conversation: &Arc<Conversation>, id: &str) -> (Self, oneshot::Receiver<EndReason>) {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let (sender, cancelled) = oneshot::channel();

@@ -1,8 +1,9 @@
-//! From a request to the part that answers it, in both eras.
+//! Routes requests of both protocol eras to their handlers.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
+use pegboard_jsonrpc::revision;
 use pegboard_model::{RpcError, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,26 +18,10 @@ use crate::surface::Surface;
 use crate::view::View;
 use crate::{calling, client_registry, listen, offers, spans};
 
-/// The stateless revision.
-pub(crate) const MODERN: &str = "2026-07-28";
-/// Every revision we speak, the newest first.
-const SUPPORTED: [&str; 5] = [
-    MODERN,
-    "2025-11-25",
-    "2025-06-18",
-    "2025-03-26",
-    "2024-11-05",
-];
-/// What a client gets that asks for a revision we do not know.
-const NEWEST_LEGACY: &str = "2025-11-25";
-
-/// Characters of a client's name for itself that are kept.
+/// Maximum length of a client's name and version, in characters.
 const CLIENT_NAME_CHARS: usize = 100;
 
-/// Codes of the modern revision for a request that does not fit: headers, capabilities, version.
-const BAD_REQUEST_CODES: std::ops::RangeInclusive<i64> = -32022..=-32020;
-
-/// Why there is no result.
+/// A JSON-RPC error with its HTTP status.
 pub(crate) struct RequestError {
     pub(crate) status: u16,
     pub(crate) error: RpcError,
@@ -54,7 +39,7 @@ impl From<RpcError> for RequestError {
     }
 }
 
-/// A failure of ours as a protocol error; our own codes travel in `data`.
+/// Converts our error to a protocol error. Our own codes are in `data`.
 impl From<ToolError> for RequestError {
     fn from(error: ToolError) -> Self {
         if let Some(rpc) = error.rpc {
@@ -62,7 +47,7 @@ impl From<ToolError> for RequestError {
         }
         let code = match error.code {
             pegboard_model::ErrorClass::InvalidInput => code::INVALID_PARAMS,
-            _ => code::INTERNAL,
+            _ => code::INTERNAL_ERROR,
         };
         let error = error.with_model_remedy();
         let data = serde_json::to_string(&error).ok();
@@ -76,10 +61,10 @@ impl From<ToolError> for RequestError {
     }
 }
 
-/// What answering a request gives.
+/// The JSON text of a result, or an error.
 pub(crate) type HandlerResult = Result<Bytes, RequestError>;
 
-/// A request with all that answering it needs.
+/// A request with everything its handler needs.
 pub(crate) struct RequestContext<'a> {
     pub(crate) conversation: &'a Arc<Conversation>,
     pub(crate) message: &'a Message,
@@ -89,8 +74,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) meta: Meta<'a>,
     pub(crate) is_modern: bool,
     pub(crate) view: Arc<View>,
-    pub(crate) open: Option<spans::RequestSpan>,
-    /// Why Pegboard itself answered with an error result; a tool that ran and failed leaves it empty.
+    pub(crate) request_span: Option<spans::RequestSpan>,
+    /// Set if Pegboard itself produced the error result. Empty if the tool ran and failed.
     pub(crate) failure: OnceLock<ToolError>,
     surface: OnceLock<Arc<Surface>>,
 }
@@ -110,14 +95,14 @@ impl<'a> RequestContext<'a> {
         });
         let (params, meta) = read.map_err(|error| invalid(&error.to_string()))?;
         if let Some(version) = &meta.version {
-            if version != MODERN {
+            if version != revision::MODERN {
                 return Err(refused(400, &unsupported(version)));
             }
             if meta
                 .capabilities
                 .is_none_or(|raw| !raw.get().starts_with('{'))
             {
-                let why = "`_meta` must hold `io.modelcontextprotocol/clientCapabilities`";
+                let why = "`_meta` must contain `io.modelcontextprotocol/clientCapabilities`";
                 return Err(invalid(why));
             }
         }
@@ -130,11 +115,11 @@ impl<'a> RequestContext<'a> {
         }
         let shared = &conversation.shared;
         let view = shared.view(&conversation.profile).ok_or_else(|| {
-            let why = format!("the profile `{}` is no longer there", conversation.profile);
+            let why = format!("the profile `{}` no longer exists", conversation.profile);
             refused(404, &rpc(code::INVALID_REQUEST, why))
         })?;
         let recorder = shared.hub.recorder().as_ref();
-        let open = spans::start(recorder, message, params.meta, &conversation.session.0);
+        let request_span = spans::start(recorder, message, params.meta, &conversation.session.0);
         Ok(Self {
             conversation,
             message,
@@ -144,28 +129,28 @@ impl<'a> RequestContext<'a> {
             meta,
             is_modern,
             view,
-            open,
+            request_span,
             failure: OnceLock::new(),
             surface: OnceLock::new(),
         })
     }
 
-    /// The lists of the profile, over the snapshot of the moment in which they were first needed.
+    /// The profile's surface. The snapshot is chosen at the first use and stays the same for the request.
     pub(crate) fn surface(&self) -> &Arc<Surface> {
         let shared = &self.conversation.shared;
         self.surface.get_or_init(|| self.view.surface(&shared.hub))
     }
 
-    /// What answers a handshake.
-    pub(crate) fn outline(&self) -> Arc<Surface> {
-        self.view.outline(&self.conversation.shared.hub)
+    /// The surface used for handshakes, which may not need the catalog.
+    pub(crate) fn handshake_surface(&self) -> Arc<Surface> {
+        self.view.handshake_surface(&self.conversation.shared.hub)
     }
 
     fn declares(&self, capability: &str) -> bool {
-        self.outline().declares(capability)
+        self.handshake_surface().declares(capability)
     }
 
-    /// What the client calls itself, when it says so.
+    /// The client's name and version, if it sent them.
     pub(crate) fn client(&self) -> Option<Arc<str>> {
         match self.is_modern {
             true => self.meta.client.and_then(client_name),
@@ -173,7 +158,7 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// The client as a server may reach it.
+    /// Creates the caller through which a server reaches the client.
     pub(crate) fn caller(&self, delivery: InputDelivery) -> ClientCaller {
         let legacy = self.conversation.legacy.get();
         let capabilities = if self.is_modern {
@@ -185,7 +170,7 @@ impl<'a> RequestContext<'a> {
             conversation: self.conversation.clone(),
             capabilities,
             delivery,
-            request: Mutex::new(self.reach()),
+            channel: Mutex::new(self.client_channel()),
             limiter: Mutex::new(NotificationLimiter::for_call(
                 &self.conversation.shared.limits,
             )),
@@ -193,13 +178,13 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// How this very request reaches the client.
-    pub(crate) fn reach(&self) -> ClientChannel {
+    /// The channel to the client for this request.
+    pub(crate) fn client_channel(&self) -> ClientChannel {
         let level = if self.is_modern {
             self.meta.level.as_deref().and_then(Level::parse)
         } else {
             let legacy = self.conversation.legacy.get();
-            // Whoever said nothing gets everything: that is what such clients expect.
+            // Legacy clients that set no level expect all messages.
             let chosen = legacy.and_then(|legacy| legacy.level());
             Some(chosen.unwrap_or(Level::Debug))
         };
@@ -211,7 +196,7 @@ impl<'a> RequestContext<'a> {
     }
 }
 
-/// The name and version in what a client says of itself, cut to length.
+/// Name and version from `clientInfo`, truncated.
 pub(crate) fn client_name(info: &RawValue) -> Option<Arc<str>> {
     #[derive(Deserialize)]
     struct Info<'a> {
@@ -227,7 +212,7 @@ pub(crate) fn client_name(info: &RawValue) -> Option<Arc<str>> {
 }
 
 fn unsupported(version: &str) -> RpcError {
-    let data = serde_json::json!({"supported": SUPPORTED, "requested": version});
+    let data = serde_json::json!({"supported": revision::SUPPORTED, "requested": version});
     RpcError {
         code: code::UNSUPPORTED_VERSION,
         message: "Unsupported protocol version".to_owned(),
@@ -235,22 +220,22 @@ fn unsupported(version: &str) -> RpcError {
     }
 }
 
-/// Answers a request.
+/// Handles a request and records its outcome.
 pub(crate) async fn dispatch(ctx: &RequestContext<'_>) -> Response {
     client_registry::record(ctx);
-    let answered = if ctx.is_modern {
+    let result = if ctx.is_modern {
         modern(ctx).await
     } else {
         legacy(ctx).await
     };
-    ctx.record(&answered);
-    match answered {
+    ctx.record(&result);
+    match result {
         Ok(result) => Response::result(ctx.id, result),
-        Err(fault) => {
-            // What the modern revision says about the request itself is a bad request, whoever says it.
-            let is_refusal = ctx.is_modern && BAD_REQUEST_CODES.contains(&fault.error.code);
-            let status = if is_refusal { 400 } else { fault.status };
-            Response::error(Some(ctx.id), status, &fault.error)
+        Err(failure) => {
+            // These codes mean a bad request, whether we or the server sent them.
+            let is_bad_request = ctx.is_modern && code::is_modern(failure.error.code);
+            let status = if is_bad_request { 400 } else { failure.status };
+            Response::error(Some(ctx.id), status, &failure.error)
         }
     }
 }
@@ -259,10 +244,10 @@ async fn modern(ctx: &RequestContext<'_>) -> HandlerResult {
     match ctx.message.method() {
         "server/discover" => {
             session_begun(ctx).await;
-            // What it stands for may have become known just now.
-            Ok(ctx
-                .outline()
-                .discover(&ctx.conversation.shared.version, &SUPPORTED)
+            // The server behind the profile may have just been discovered.
+            let (surface, shared) = (ctx.handshake_surface(), &ctx.conversation.shared);
+            Ok(surface
+                .discover(&shared.version, revision::SUPPORTED)
                 .into())
         }
         "subscriptions/listen" => listen::listen(ctx).await,
@@ -284,22 +269,22 @@ async fn legacy(ctx: &RequestContext<'_>) -> HandlerResult {
 async fn any_era(ctx: &RequestContext<'_>) -> HandlerResult {
     match ctx.message.method() {
         "tools/list" => {
-            whole_list(ctx)?;
+            reject_cursor(ctx)?;
             ctx.view.count_list();
             list_tools(ctx).await
         }
         "tools/call" => calling::call(ctx).await,
         "prompts/list" if ctx.declares("prompts") => {
-            whole_list(ctx)?;
+            reject_cursor(ctx)?;
             Ok(calling::discovered_surface(ctx).await.prompts())
         }
         "prompts/get" if ctx.declares("prompts") => offers::get_prompt(ctx).await,
         "resources/list" if ctx.declares("resources") => {
-            whole_list(ctx)?;
+            reject_cursor(ctx)?;
             Ok(calling::discovered_surface(ctx).await.resources())
         }
         "resources/templates/list" if ctx.declares("resources") => {
-            whole_list(ctx)?;
+            reject_cursor(ctx)?;
             Ok(calling::discovered_surface(ctx).await.templates())
         }
         "resources/read" if ctx.declares("resources") => offers::read_resource(ctx).await,
@@ -314,12 +299,12 @@ fn unknown_method(ctx: &RequestContext<'_>) -> RequestError {
     RequestError { status, error }
 }
 
-/// Our lists have one page, so no cursor can be ours.
-fn whole_list(ctx: &RequestContext<'_>) -> Result<(), RequestError> {
+/// Rejects cursors: our lists have one page, so every cursor is invalid.
+fn reject_cursor(ctx: &RequestContext<'_>) -> Result<(), RequestError> {
     match ctx.params.cursor {
         None => Ok(()),
         Some(_) => Err(RequestError::invalid(
-            "this cursor is not known; list again without one",
+            "unknown cursor; list again without one",
         )),
     }
 }
@@ -334,18 +319,18 @@ async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
         #[serde(borrow, default, rename = "clientInfo")]
         client: Option<&'a RawValue>,
     }
-    let opening: InitializeParams<'_> = serde_json::from_str(ctx.message.payload())
-        .map_err(|error| RequestError::invalid(format!("`initialize` cannot be read: {error}")))?;
-    let Some(version) = opening.version else {
+    let params: InitializeParams<'_> = serde_json::from_str(ctx.message.payload())
+        .map_err(|error| RequestError::invalid(format!("invalid `initialize` params: {error}")))?;
+    let Some(version) = params.version else {
         return Err(RequestError::invalid("`protocolVersion` is missing"));
     };
-    let legacy_revisions = SUPPORTED.iter().filter(|known| **known != MODERN);
-    let revision = legacy_revisions.copied().find(|known| *known == version);
-    let revision = revision.unwrap_or(NEWEST_LEGACY);
-    let declared = opening.capabilities.map_or("{}", RawValue::get);
+    let mut legacy_revisions = revision::LEGACY_REVISIONS.iter().copied();
+    let revision = legacy_revisions.find(|known| *known == version);
+    let revision = revision.unwrap_or(revision::LATEST_LEGACY);
+    let declared = params.capabilities.map_or("{}", RawValue::get);
     let conversation = ctx.conversation;
-    if let Some(name) = opening.client.and_then(client_name) {
-        // A second handshake changes nothing.
+    if let Some(name) = params.client.and_then(client_name) {
+        // A second handshake does not change the name.
         let _ = conversation.client.set(name);
     }
     let shared = &conversation.shared;
@@ -354,15 +339,16 @@ async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
         .open(conversation, revision, &forwarded_capabilities(declared));
     client_registry::record(ctx);
     session_begun(ctx).await;
-    Ok(ctx.outline().initialize(&shared.version, revision).into())
+    let surface = ctx.handshake_surface();
+    Ok(surface.initialize(&shared.version, revision).into())
 }
 
-/// A client is there: what was never seen is asked for in the background. Only a profile that stands for one
-/// server has to know that server before it can say what it is.
+/// Discovers undiscovered servers in the background when a client connects. Only a profile that passes through a
+/// single server waits, because it reports that server's capabilities as its own.
 async fn session_begun(ctx: &RequestContext<'_>) {
     let hub = &ctx.conversation.shared.hub;
     if ctx.view.profile.is_fixed() && !hub.is_catalog_loaded() {
-        // The session begins with the first list, or a moment after the start.
+        // The session starts with the first list, or shortly after the program start.
         hub.defer_session_start();
         return;
     }
@@ -375,17 +361,17 @@ async fn session_begun(ctx: &RequestContext<'_>) {
     }
 }
 
-/// The tools. A fixed list needs nothing of the catalog, so that is read when the answer is on its way.
+/// Handles `tools/list`. A fixed list does not depend on the catalog, which is then loaded after the response.
 async fn list_tools(ctx: &RequestContext<'_>) -> HandlerResult {
     let hub = &ctx.conversation.shared.hub;
     if !ctx.view.profile.is_fixed() {
         return Ok(calling::discovered_surface(ctx).await.tools());
     }
-    let tools = ctx.outline().tools();
+    let tools = ctx.handshake_surface().tools();
     if !hub.is_catalog_loaded() {
         let hub = hub.clone();
         tokio::spawn(async move {
-            // Behind the task that writes the answer.
+            // Let the task that writes the response run first.
             tokio::task::yield_now().await;
             hub.session_started();
         });

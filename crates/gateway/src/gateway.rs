@@ -1,4 +1,4 @@
-//! The gateway: one for all faces and all clients.
+//! The gateway object that all transports and clients share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,48 +6,48 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use pegboard_catalog::Catalog;
 use pegboard_hub::Hub;
+use pegboard_metatools::ResultStore;
 use pegboard_model::Limits;
 use tokio::sync::watch;
 
 use crate::conversation::Conversation;
 use crate::parked::ParkedCalls;
 use crate::profile::Profile;
-use crate::result_store::ResultStore;
 use crate::seal::Sealer;
 use crate::sessions::Sessions;
 use crate::subscribers::Subscribers;
 use crate::view::View;
 
-/// What a gateway is told at its start.
+/// Settings a gateway is created with.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
-    /// The named profiles; the one that everybody gets without a name is `""`.
+    /// Profiles by name. `""` is the default profile.
     pub profiles: BTreeMap<String, Profile>,
-    /// Results of more tokens than this are kept aside and given in parts.
+    /// Results with more tokens than this are stored and returned in parts.
     pub result_tokens: usize,
-    /// The key that seals what clients carry for us; the same after a restart.
+    /// Key that seals session ids and request state carried by clients. It must survive restarts.
     pub key: [u8; 32],
-    /// The program's version.
+    /// The version reported in `serverInfo`.
     pub version: String,
-    /// The limits in force.
+    /// Limits on sessions, parked calls, watched resources and stored results.
     pub limits: Limits,
 }
 
-/// Pegboard as an MCP server. Cloning gives another handle to the same gateway.
+/// Pegboard as an MCP server. Clones are handles to the same gateway.
 #[derive(Clone)]
 pub struct Gateway {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What a session of a profile is offered.
+/// A profile and the part of the catalog that it exposes.
 pub struct ProfileCatalog {
-    /// The tools within its reach.
+    /// The catalog restricted to the profile's servers.
     pub catalog: Arc<Catalog>,
-    /// How they are shown.
+    /// The profile.
     pub profile: Arc<Profile>,
 }
 
-/// What all conversations share.
+/// State shared by all conversations.
 pub(crate) struct Shared {
     pub(crate) hub: Hub,
     views: ArcSwap<BTreeMap<String, Arc<View>>>,
@@ -59,12 +59,12 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) subscribers: Subscribers,
     pub(crate) limits: Limits,
-    /// Changes whenever all open requests are given up.
-    ending: watch::Sender<()>,
+    /// Notified when all open requests are ended.
+    shutdown: watch::Sender<()>,
 }
 
 impl Gateway {
-    /// A gateway over a hub. It starts nothing.
+    /// Creates a gateway over a hub. Starts no servers.
     pub fn new(hub: Hub, settings: GatewaySettings) -> Self {
         let shared = Arc::new(Shared {
             hub,
@@ -77,23 +77,23 @@ impl Gateway {
             sessions: Sessions::new(&settings.limits),
             subscribers: Subscribers::default(),
             limits: settings.limits,
-            ending: watch::Sender::new(()),
+            shutdown: watch::Sender::new(()),
         });
         Self { shared }
     }
 
-    /// The hub behind it.
+    /// The hub that requests are forwarded to.
     pub fn hub(&self) -> &Hub {
         &self.shared.hub
     }
 
-    /// Replaces the profiles, for all conversations from their next request on.
+    /// Replaces the profiles. Conversations use them from their next request on.
     pub fn set_profiles(&self, profiles: BTreeMap<String, Profile>) {
         self.report_saved_tokens();
         let present = self.shared.views.load();
         let mut next = views(profiles);
         for (name, view) in &mut next {
-            // An unchanged profile keeps its lists.
+            // An unchanged profile keeps its cached lists.
             let former = present
                 .get(name)
                 .filter(|former| former.profile == view.profile);
@@ -105,12 +105,12 @@ impl Gateway {
         self.shared.subscribers.wake();
     }
 
-    /// Whether a profile is there; `""` always is.
+    /// Whether a profile exists. The default profile `""` always does.
     pub fn has_profile(&self, name: &str) -> bool {
         self.shared.view(name).is_some()
     }
 
-    /// The names of the profiles, without the one that has none.
+    /// The names of all profiles except the default one.
     pub fn profile_names(&self) -> Vec<String> {
         let views = self.shared.views.load();
         views
@@ -120,7 +120,7 @@ impl Gateway {
             .collect()
     }
 
-    /// What a session of a profile is offered; `None` without such a profile.
+    /// Returns a profile with its part of the catalog, or `None` if the profile does not exist.
     pub fn profile_catalog(&self, profile: &str) -> Option<ProfileCatalog> {
         let view = self.shared.view(profile)?;
         let surface = view.surface(&self.shared.hub);
@@ -130,20 +130,20 @@ impl Gateway {
         })
     }
 
-    /// Begins a conversation with a client: one per stdio client, one per legacy session, one per modern
-    /// HTTP request. `None` when there is no such profile.
+    /// Starts a conversation: one per stdio client, per legacy session, or per modern HTTP request. Returns `None` if
+    /// the profile does not exist.
     pub fn begin(&self, profile: &str) -> Option<Arc<Conversation>> {
         self.has_profile(profile)
             .then(|| Arc::new(Conversation::new(self.shared.clone(), profile)))
     }
 
-    /// Finds a legacy session by the id that [`Conversation::session_id`] gave, also one from before a
-    /// restart; `None` when it is not ours or was ended.
+    /// Finds a legacy session by the id from [`Conversation::session_id`], including sessions from before a restart.
+    /// Returns `None` if the id is invalid or the session was ended.
     pub fn session(&self, profile: &str, id: &str) -> Option<Arc<Conversation>> {
         self.shared.sessions.find(&self.shared, profile, id)
     }
 
-    /// Ends a legacy session on its client's wish; whether there was one.
+    /// Ends a legacy session at its client's request. Returns whether it existed.
     pub fn end_session(&self, profile: &str, id: &str) -> bool {
         match self.session(profile, id) {
             Some(conversation) => {
@@ -155,15 +155,15 @@ impl Gateway {
         }
     }
 
-    /// Lets go of every client, and of every call that waits for one.
+    /// Closes all sessions and drops all parked calls.
     pub fn close(&self) {
         self.shared.sessions.close();
         self.shared.parked.close();
     }
 
-    /// Tells the recorder how many tokens the lists since the last time have saved their models, because not every
-    /// tool was listed. Gives back how many one list of the profile without a name saves. Lists are only counted
-    /// where they are answered, so that answering them costs nothing more.
+    /// Records how many tokens the lists since the last report have saved by not listing every tool, and returns how
+    /// many one list of the default profile saves. Lists are only counted while they are served, so that serving them
+    /// stays cheap.
     pub fn report_saved_tokens(&self) -> u64 {
         let (hub, views) = (&self.shared.hub, self.shared.views.load());
         let mut saved = 0;
@@ -178,26 +178,18 @@ impl Gateway {
         default.map_or(0, |view| view.surface(hub).saved_tokens())
     }
 
-    /// The result of `tools/list` of a profile, for measuring what it costs; `None` without such a profile.
-    pub fn tools_list(&self, profile: &str) -> Option<bytes::Bytes> {
-        let view = self.shared.view(profile)?;
-        Some(view.surface(&self.shared.hub).tools())
-    }
-}
-
-impl Gateway {
-    /// Answers every open request by an error, because the program ends. What it set in motion is cancelled. Later
-    /// requests are answered as usual.
+    /// Ends every open request with an error because the program is shutting down, and cancels its upstream calls.
+    /// Later requests are handled as usual.
     pub fn end_requests(&self) {
-        self.shared.ending.send_replace(());
+        self.shared.shutdown.send_replace(());
     }
 }
 
 impl Shared {
-    /// Returns when the requests are given up that are open now.
-    pub(crate) async fn ending(&self) {
-        // The sender is held here, so there is no other end to the wait.
-        let _ = self.ending.subscribe().changed().await;
+    /// Completes when [`Gateway::end_requests`] is called.
+    pub(crate) async fn shutdown_started(&self) {
+        // `self` holds the sender, so the channel cannot close.
+        let _ = self.shutdown.subscribe().changed().await;
     }
 
     pub(crate) fn view(&self, profile: &str) -> Option<Arc<View>> {
@@ -212,7 +204,7 @@ fn views(profiles: BTreeMap<String, Profile>) -> BTreeMap<String, Arc<View>> {
     profiles.into_iter().map(view).collect()
 }
 
-/// The definitions of the meta tools and the instructions, as every client without pinned tools gets them.
+/// The meta tool definitions and instructions sent to every client without pinned tools.
 pub fn fixed_surface() -> String {
     let tools = crate::meta_tools::definitions().map(|tool| tool.to_string());
     format!("[{}]\n{}", tools.join(","), crate::meta_tools::INSTRUCTIONS)

@@ -1,45 +1,46 @@
-//! A request to a server, until it is done or the client has to answer something first.
+//! Runs a request to a server until it completes or needs input from the client.
 //!
-//! Four pairs meet here. A legacy client is asked in the middle of its request, whatever its server speaks. A
-//! modern client gets a result that says `input_required` and comes back with its answers: those of a modern
-//! server are passed on, those of a legacy one go to its call, which was parked meanwhile. Pegboard's own question
-//! whether a tool may run travels the same ways.
+//! Client and server may each be legacy or modern. A legacy client is asked during its request, whatever the server's
+//! era. A modern client gets an `input_required` result and retries with its responses: for a modern server they are
+//! forwarded; for a legacy server they go to its call, which was parked in the meantime. Pegboard's own approval
+//! requests take the same paths.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use pegboard_hub::{
     CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
 };
-use pegboard_model::{Era, Policy, Reason, RpcError, ToolError, ToolResult, UntrustedText};
-use serde::{Deserialize, Serialize};
+use pegboard_model::{Era, Reason, RpcError, ServerName, ToolError, ToolResult, UntrustedText};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use crate::adapt_result::adapt_result;
 use crate::caller::{InputDelivery, InputRequest};
 use crate::dispatch::{HandlerResult, RequestContext, RequestError};
-use crate::legacy_result::for_legacy;
 use crate::members::{Members, quoted};
-use crate::parked::{PARK_TIMEOUT, ParkedCall};
+use crate::parked::ParkedCall;
+use crate::request_state::{RequestState, open_state, seal_parked, seal_server_state};
 
-/// How often one request may ask for more before it is given up.
+/// How many times a server may request input during one call.
 const MAX_ROUNDS: usize = 20;
-const PURPOSE: &str = "request state";
 
-/// What a request is about to do.
+/// A request to be sent to a server.
 #[derive(Clone)]
 pub(crate) enum UpstreamRequest {
-    /// Call a tool.
-    Tool(CallRequest),
-    /// Something else, passed on.
+    /// A tool call.
+    Tool(ToolCall),
+    /// Any other forwarded request.
     Other(ForwardRequest),
 }
 
 impl UpstreamRequest {
     fn with(mut self, caller: Arc<dyn Caller>, input: Option<InputResponses>) -> Self {
         match &mut self {
-            Self::Tool(request) => (request.caller, request.input) = (Some(caller), input),
+            Self::Tool(call) => {
+                (call.request.caller, call.request.input) = (Some(caller), input);
+            }
             Self::Other(request) => (request.caller, request.input) = (Some(caller), input),
         }
         self
@@ -47,51 +48,44 @@ impl UpstreamRequest {
 
     async fn run(&self, hub: &Hub) -> ToolResult<CallOutcome> {
         match self {
-            Self::Tool(request) => hub.call(request).await,
+            Self::Tool(call) => hub.call(&call.request).await,
             Self::Other(request) => hub.forward(request).await,
         }
     }
 
-    /// Whether a question may come up in the middle of it: of a server that asks inside its calls, or of our own
-    /// about a tool that needs a person's consent.
-    fn may_ask(&self, ctx: &RequestContext<'_>) -> bool {
-        let catalog = ctx.conversation.shared.hub.catalog();
-        let (server, needs_approval) = match self {
-            Self::Tool(request) => match catalog.find(&request.tool) {
-                Ok(view) => {
-                    let is_free = view.policy() == Policy::Allow && !view.asks_if_possible();
-                    (view.entry(), !is_free)
-                }
-                Err(_) => return true,
-            },
+    /// Whether input may be requested during the call: by a legacy server, or by us for a tool that needs approval.
+    fn may_request_input(&self, ctx: &RequestContext<'_>) -> bool {
+        match self {
+            Self::Tool(call) => call.may_request_input,
             Self::Other(request) => {
                 let hub = &ctx.conversation.shared.hub;
-                let needs_approval = hub.needs_approval_for(&request.server, &request.about);
-                (catalog.server(&request.server), needs_approval)
+                hub.needs_approval_for(&request.server, &request.about)
+                    || server_era(ctx, &request.server) != Some(Era::Modern)
             }
-        };
-        needs_approval || server.is_none_or(|entry| entry.record.era != Some(Era::Modern))
-    }
-
-    /// The era of its server, as far as it is known.
-    fn era(&self, ctx: &RequestContext<'_>) -> Option<Era> {
-        let catalog = ctx.conversation.shared.hub.catalog();
-        match self {
-            Self::Tool(request) => {
-                let view = catalog.find(&request.tool).ok()?;
-                view.entry()?.record.era
-            }
-            Self::Other(request) => catalog.server(&request.server)?.record.era,
         }
     }
 }
 
-/// Why a request has no result.
+/// The era of a server, if known.
+fn server_era(ctx: &RequestContext<'_>, server: &ServerName) -> Option<Era> {
+    let catalog = ctx.conversation.shared.hub.catalog();
+    catalog.server(server)?.record.era
+}
+
+/// A tool call, and what its resolved tool says about it.
+#[derive(Clone)]
+pub(crate) struct ToolCall {
+    pub(crate) request: CallRequest,
+    /// Whether the server or the policy may request input during the call.
+    pub(crate) may_request_input: bool,
+}
+
+/// Why a request failed.
 pub(crate) enum ForwardError {
-    /// It did not work, in our words or with the server's own error.
+    /// The call failed, with our error or the server's own.
     Tool(Box<ToolError>),
-    /// What the client sent is no good.
-    RequestError(RequestError),
+    /// The client's request is invalid.
+    Request(RequestError),
 }
 
 impl From<ToolError> for ForwardError {
@@ -101,73 +95,61 @@ impl From<ToolError> for ForwardError {
 }
 
 impl From<RequestError> for ForwardError {
-    fn from(fault: RequestError) -> Self {
-        Self::RequestError(fault)
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
     }
 }
 
 impl From<RpcError> for ForwardError {
     fn from(error: RpcError) -> Self {
-        Self::RequestError(error.into())
+        Self::Request(error.into())
     }
 }
 
 impl From<ForwardError> for RequestError {
-    fn from(failure: ForwardError) -> Self {
-        match failure {
+    fn from(error: ForwardError) -> Self {
+        match error {
             ForwardError::Tool(error) => (*error).into(),
-            ForwardError::RequestError(fault) => fault,
+            ForwardError::Request(error) => error,
         }
     }
 }
 
-/// How far a request came.
+/// The outcome of one round.
 pub(crate) enum RoundOutcome {
-    /// Its result.
+    /// The final result.
     Done(CallOutcome),
-    /// A result that asks for more, ready to be sent.
+    /// A serialized `input_required` result.
     InputRequired(String),
 }
 
-/// What a client carries between two rounds.
-#[derive(Serialize, Deserialize)]
-enum RequestState {
-    /// A server's own state, for the same request.
-    Server {
-        digest: String,
-        state: Box<RawValue>,
-        until: u64,
-    },
-    /// A call that is parked here.
-    Parked { digest: String, call: String },
-}
-
-/// Passes a request on and gives its result as it goes to the client; a failure is a protocol error.
+/// Forwards a request and returns the result in the form that the client's revision expects. Failures are protocol
+/// errors.
 pub(crate) async fn forward_request(
     ctx: &RequestContext<'_>,
     request: ForwardRequest,
 ) -> HandlerResult {
     let is_read = request.method == "resources/read";
-    let target = UpstreamRequest::Other(request);
-    match run(ctx, target.clone()).await? {
+    let server = request.server.clone();
+    match run(ctx, UpstreamRequest::Other(request)).await? {
         RoundOutcome::InputRequired(result) => Ok(result.into()),
         RoundOutcome::Done(outcome) => {
-            let is_legacy = target.era(ctx) == Some(Era::Legacy);
+            let is_legacy = server_era(ctx, &server) == Some(Era::Legacy);
             Ok(adapt_result(ctx, outcome.result, is_legacy, is_read))
         }
     }
 }
 
-/// Runs a request as far as it goes.
+/// Runs one round of a request.
 pub(crate) async fn run(
     ctx: &RequestContext<'_>,
-    target: UpstreamRequest,
+    request: UpstreamRequest,
 ) -> Result<RoundOutcome, ForwardError> {
     if !ctx.is_modern {
-        return Ok(RoundOutcome::Done(run_legacy(ctx, target).await?));
+        return Ok(RoundOutcome::Done(run_legacy(ctx, request).await?));
     }
     let carried = match ctx.params.state.as_deref() {
-        Some(state) => Some(open(ctx, state)?),
+        Some(state) => Some(open_state(ctx, state)?),
         None => None,
     };
     let responses = ctx.params.responses;
@@ -178,95 +160,99 @@ pub(crate) async fn run(
     };
     if let Some(name) = parked {
         let Some(call) = ctx.conversation.shared.parked.take(&name) else {
-            let message = "the call that asked for this input is no longer waiting";
+            let message = "the call that requested this input is no longer waiting";
             let error = ToolError::new(Reason::InputExpired, message);
             return Err(error.into());
         };
-        call.caller.resume(ctx.reach());
-        return wait(ctx, answered(call, responses)).await;
+        call.caller.resume(ctx.client_channel());
+        return drive(ctx, deliver_responses(call, responses)).await;
     }
     let hub = ctx.conversation.shared.hub.clone();
-    let can_answer = ctx.meta.capabilities.is_some_and(|raw| raw.get().len() > 2);
-    if can_answer && target.may_ask(ctx) {
-        let (sender, questions) = mpsc::unbounded_channel();
+    let accepts_requests = ctx.meta.capabilities.is_some_and(|raw| raw.get().len() > 2);
+    if accepts_requests && request.may_request_input(ctx) {
+        let (sender, input_requests) = mpsc::unbounded_channel();
         let caller = Arc::new(ctx.caller(InputDelivery::Collect(sender)));
         let call = ParkedCall {
             work: {
-                let target = target.with(caller.clone(), input);
-                Box::pin(async move { target.run(&hub).await })
+                let request = request.with(caller.clone(), input);
+                Box::pin(async move { request.run(&hub).await })
             },
             caller,
-            questions,
-            open: BTreeMap::new(),
+            input_requests,
+            open_requests: BTreeMap::new(),
         };
-        return wait(ctx, call).await;
+        return drive(ctx, call).await;
     }
     let caller = Arc::new(ctx.caller(InputDelivery::Refuse));
-    let outcome = target.with(caller.clone(), input).run(&hub).await;
+    let outcome = request.with(caller.clone(), input).run(&hub).await;
     caller.report_dropped();
-    finished(ctx, outcome?)
+    finish(ctx, outcome?)
 }
 
-/// What a server answered a modern client. A server whose era was not known before may turn out to be modern.
-fn finished(ctx: &RequestContext<'_>, outcome: CallOutcome) -> Result<RoundOutcome, ForwardError> {
+/// Converts the outcome of a modern client's call. A server of unknown era may turn out to be modern.
+fn finish(ctx: &RequestContext<'_>, outcome: CallOutcome) -> Result<RoundOutcome, ForwardError> {
     match outcome.kind {
-        OutcomeKind::InputRequired => Ok(RoundOutcome::InputRequired(seal_state(
-            ctx,
-            &outcome.result,
-        )?)),
+        OutcomeKind::InputRequired => {
+            let sealed = seal_server_state(ctx, &outcome.result);
+            let sealed = sealed.ok_or_else(|| malformed("it is not an object"))?;
+            Ok(RoundOutcome::InputRequired(sealed))
+        }
         _ => Ok(RoundOutcome::Done(outcome)),
     }
 }
 
-/// Runs a legacy client's request; what a modern server wants is asked for in the middle of it.
+/// Runs a legacy client's request. Input that a modern server requires is requested during the call.
 async fn run_legacy(
     ctx: &RequestContext<'_>,
-    target: UpstreamRequest,
+    request: UpstreamRequest,
 ) -> Result<CallOutcome, ForwardError> {
-    let caller = Arc::new(ctx.caller(InputDelivery::Ask));
-    let outcome = run_rounds(ctx, target, caller.clone()).await;
+    let caller = Arc::new(ctx.caller(InputDelivery::Inline));
+    let outcome = run_rounds(ctx, request, caller.clone()).await;
     caller.report_dropped();
     outcome
 }
 
 async fn run_rounds(
     ctx: &RequestContext<'_>,
-    mut target: UpstreamRequest,
+    mut request: UpstreamRequest,
     caller: Arc<dyn Caller>,
 ) -> Result<CallOutcome, ForwardError> {
     let mut next = None;
     for _ in 0..MAX_ROUNDS {
-        target = target.with(caller.clone(), next);
-        let outcome = target.run(&ctx.conversation.shared.hub).await?;
+        request = request.with(caller.clone(), next);
+        let outcome = request.run(&ctx.conversation.shared.hub).await?;
         if outcome.kind != OutcomeKind::InputRequired {
             return Ok(outcome);
         }
-        let wanted: InputRequiredResult<'_> = serde_json::from_str(outcome.result.get())
+        let required: InputRequiredResult<'_> = serde_json::from_str(outcome.result.get())
             .map_err(|error| malformed(&error.to_string()))?;
         let mut responses = serde_json::Map::new();
-        for (key, question) in wanted.questions {
-            // A server that knows what the client can do asks for nothing else.
-            if !declares(caller.capabilities(), &question.method, question.params) {
-                let method = UntrustedText::new(&question.method);
-                return Err(malformed(&format!("the client did not declare `{method}`")).into());
+        for (key, input_request) in required.input_requests {
+            // The server knows the client's capabilities and must not request anything else.
+            let InputRequestBody { method, params } = input_request;
+            if !declares(caller.capabilities(), &method, params) {
+                let method = UntrustedText::new(&method);
+                let why = format!("it requests `{method}`, which the client did not declare");
+                return Err(malformed(&why).into());
             }
-            let answer = caller.ask(&question.method, question.params).await?;
-            let answer = serde_json::from_str(answer.get());
-            responses.insert(key, answer.map_err(|error| malformed(&error.to_string()))?);
+            let response = caller.ask(&method, params).await?;
+            let response = serde_json::from_str(response.get());
+            let response = response.map_err(|error| malformed(&error.to_string()))?;
+            responses.insert(key, response);
         }
         let responses = serde_json::value::to_raw_value(&responses);
         next = Some(InputResponses {
             responses: responses.map_err(|error| malformed(&error.to_string()))?,
-            state: wanted.state.map(RawValue::to_owned),
+            state: required.state.map(RawValue::to_owned),
         });
     }
-    Err(malformed("it asked for input again and again").into())
+    Err(malformed("it requests input too many times").into())
 }
 
 #[derive(Deserialize)]
 struct InputRequiredResult<'a> {
     #[serde(borrow, default, rename = "inputRequests")]
-    questions: BTreeMap<String, InputRequestBody<'a>>,
+    input_requests: BTreeMap<String, InputRequestBody<'a>>,
     #[serde(borrow, default, rename = "requestState")]
     state: Option<&'a RawValue>,
 }
@@ -279,7 +265,7 @@ struct InputRequestBody<'a> {
 }
 
 fn malformed(why: &str) -> ToolError {
-    let message = format!("the server's wish for input cannot be met: {why}");
+    let message = format!("invalid `input_required` result from the server: {why}");
     ToolError::new(Reason::FrameInvalid, message)
 }
 
@@ -291,68 +277,65 @@ fn input(responses: Option<&RawValue>, state: Option<Box<RawValue>>) -> InputRes
     }
 }
 
-/// Gives a parked call the answers that the client brought; what it did not answer stays open.
-fn answered(mut call: ParkedCall, responses: Option<&RawValue>) -> ParkedCall {
+/// Delivers the client's responses to a parked call. Requests without a response stay open.
+fn deliver_responses(mut call: ParkedCall, responses: Option<&RawValue>) -> ParkedCall {
     let responses = responses.and_then(|raw| Members::of(raw.get()));
-    let open = std::mem::take(&mut call.open);
-    for (key, question) in open {
+    let open = std::mem::take(&mut call.open_requests);
+    for (key, input_request) in open {
         let given = responses.as_ref().and_then(|responses| responses.get(&key));
         match given.and_then(|given| RawValue::from_string(given.to_owned()).ok()) {
-            // The server may have given up meanwhile.
-            Some(given) => drop(question.answer.send(Ok(given))),
-            None => drop(call.open.insert(key, question)),
+            // The server may have given up in the meantime.
+            Some(given) => drop(input_request.response.send(Ok(given))),
+            None => drop(call.open_requests.insert(key, input_request)),
         }
     }
     call
 }
 
-/// Lets a call go on until it is done or its server asks something.
-async fn wait(
+/// Drives a call until it completes or its server requests input.
+async fn drive(
     ctx: &RequestContext<'_>,
     mut call: ParkedCall,
 ) -> Result<RoundOutcome, ForwardError> {
-    // Whoever waits for an answer no longer is not asked again.
-    call.open.retain(|_, question| !question.answer.is_closed());
-    if call.open.is_empty() {
-        let question = tokio::select! {
+    // Drop requests whose responses are no longer awaited.
+    call.open_requests
+        .retain(|_, input_request| !input_request.response.is_closed());
+    if call.open_requests.is_empty() {
+        let input_request = tokio::select! {
             biased;
             outcome = &mut call.work => {
                 call.caller.report_dropped();
-                return finished(ctx, outcome?);
+                return finish(ctx, outcome?);
             }
-            Some(question) = call.questions.recv() => question,
+            Some(input_request) = call.input_requests.recv() => input_request,
         };
-        call.note(question);
+        call.add_request(input_request);
     }
-    while let Ok(question) = call.questions.try_recv() {
-        call.note(question);
+    while let Ok(input_request) = call.input_requests.try_recv() {
+        call.add_request(input_request);
     }
-    let questions: Vec<String> = (call.open.iter())
-        .map(|(key, question)| format!("{}:{}", quoted(key), question.json()))
+    let input_requests: Vec<String> = (call.open_requests.iter())
+        .map(|(key, input_request)| format!("{}:{}", quoted(key), input_request.json()))
         .collect();
     let shared = &ctx.conversation.shared;
     let Some(name) = shared.parked.park(call) else {
-        let message = "too many calls wait for input of their clients";
+        let message = "too many calls are waiting for input from their clients";
         return Err(ToolError::new(Reason::Overloaded, message).into());
     };
-    let state = RequestState::Parked {
-        digest: digest(ctx),
-        call: name,
-    };
-    let state = shared.sealer.seal(PURPOSE, &state).unwrap_or_default();
+    let state = seal_parked(ctx, name);
     Ok(RoundOutcome::InputRequired(format!(
         r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":"{state}"}}"#,
-        questions.join(",")
+        input_requests.join(",")
     )))
 }
 
 impl ParkedCall {
-    fn note(&mut self, question: InputRequest) {
-        let mut number = self.open.len() + 1;
-        while self.open.contains_key(&format!("question_{number}")) {
-            number += 1;
+    fn add_request(&mut self, input_request: InputRequest) {
+        let open = &mut self.open_requests;
+        let mut keys = (open.len() + 1..).map(|number| format!("question_{number}"));
+        if let Some(key) = keys.find(|key| !open.contains_key(key)) {
+            open.insert(key, input_request);
         }
-        self.open.insert(format!("question_{number}"), question);
     }
 }
 
@@ -361,111 +344,4 @@ impl InputRequest {
         let params = self.params.as_deref().map_or("{}", RawValue::get);
         format!(r#"{{"method":{},"params":{params}}}"#, quoted(&self.method))
     }
-}
-
-/// A modern server's wish for input, with its state sealed so that it comes back for this request alone.
-fn seal_state(ctx: &RequestContext<'_>, result: &RawValue) -> Result<String, ForwardError> {
-    let malformed = || malformed("it is no object");
-    let mut members = Members::of(result.get()).ok_or_else(malformed)?;
-    let state = members.get("requestState").map(str::to_owned);
-    if let Some(state) = state.and_then(|state| RawValue::from_string(state).ok()) {
-        let state = RequestState::Server {
-            digest: digest(ctx),
-            state,
-            until: now().saturating_add(PARK_TIMEOUT.as_secs()),
-        };
-        let sealed = ctx.conversation.shared.sealer.seal(PURPOSE, &state);
-        members.set("requestState", quoted(&sealed.unwrap_or_default()));
-    }
-    Ok(members.to_string())
-}
-
-fn open(ctx: &RequestContext<'_>, state: &str) -> Result<RequestState, RequestError> {
-    let state: Option<RequestState> = ctx.conversation.shared.sealer.open(PURPOSE, state);
-    let expected = digest(ctx);
-    match state {
-        Some(RequestState::Server { until, .. }) if until < now() => Err(RequestError::invalid(
-            "`requestState` is too old; make the request again without it",
-        )),
-        Some(state @ (RequestState::Server { .. } | RequestState::Parked { .. }))
-            if state.digest() == expected =>
-        {
-            Ok(state)
-        }
-        _ => Err(RequestError::invalid(
-            "`requestState` is not from us, or is for another request",
-        )),
-    }
-}
-
-impl RequestState {
-    fn digest(&self) -> &str {
-        match self {
-            Self::Server { digest, .. } | Self::Parked { digest, .. } => digest,
-        }
-    }
-}
-
-/// What a request is about, in short: the same for each of its rounds.
-fn digest(ctx: &RequestContext<'_>) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let arguments = ctx.params.arguments.map_or("", RawValue::get);
-    let subject = ctx.message.subject().unwrap_or_default();
-    for part in [
-        &ctx.conversation.profile,
-        ctx.message.method(),
-        subject,
-        arguments,
-    ] {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    hasher
-        .finalize()
-        .to_hex()
-        .get(..32)
-        .unwrap_or_default()
-        .to_owned()
-}
-
-fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
-
-/// A result as the client's revision wants it. A legacy server's has no `resultType`, which a modern client
-/// needs; a modern server's has members that a legacy client does not know. Everything else stays as it is.
-pub(crate) fn adapt_result(
-    ctx: &RequestContext<'_>,
-    result: Box<RawValue>,
-    is_legacy: bool,
-    is_read: bool,
-) -> Bytes {
-    let text = String::from(Box::<str>::from(result));
-    if !ctx.is_modern {
-        return for_legacy(text, is_read).into();
-    }
-    if !is_legacy {
-        return text.into();
-    }
-    let Some(rest) = text.strip_prefix('{') else {
-        return text.into();
-    };
-    let mut added = vec![("resultType", r#""complete""#)];
-    if is_read {
-        added.extend([("ttlMs", "0"), ("cacheScope", r#""private""#)]);
-    }
-    // A server may say it though its revision does not ask for it, and no member may stand there twice.
-    if added.iter().any(|(key, _)| text.contains(key))
-        && let Some(members) = Members::of(&text)
-    {
-        added.retain(|(key, _)| members.get(key).is_none());
-    }
-    let mut added: Vec<String> = (added.iter())
-        .map(|(key, value)| format!("\"{key}\":{value}"))
-        .collect();
-    if !rest.trim_start().starts_with('}') || added.is_empty() {
-        added.push(String::new());
-    }
-    format!("{{{}{rest}", added.join(",")).into()
 }

@@ -1,6 +1,6 @@
-//! How grave a log message is.
+//! Log levels of the protocol.
 
-/// The levels of the protocol, from the least grave on.
+/// Log levels, from least to most severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {

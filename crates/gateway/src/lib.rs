@@ -1,27 +1,28 @@
 //! Pegboard as an MCP server: stdio and Streamable HTTP, both protocol eras, the meta tools.
 //!
-//! Invariant: listing, searching and describing start no server and wait for none.
-//! Invariant: what is listed depends on the profile alone, never on what a conversation did before.
-//! Invariant: a server's result reaches the client as the bytes the server wrote.
-//! Invariant: whatever a client can fill has a limit, and nothing it sends makes us panic.
+//! Invariant: listing, searching and describing tools never start or wait for a server that is already known.
+//! Invariant: the listed tools depend on the profile only, never on earlier requests of the session.
+//! Invariant: a server's result is forwarded to the client byte for byte.
+//! Invariant: every buffer that a client can fill has a limit, and no client input causes a panic.
 
 #![allow(
     clippy::result_large_err,
     reason = "errors are rare and read by field; boxing them would only hide that"
 )]
 
-// The faces.
+// Transports.
 pub mod http;
 pub mod stdio;
 
-// What faces use.
+// API used by the transports.
 mod conversation;
 mod gateway;
 mod message;
 mod profile;
 mod response;
 
-// From a request to its answer.
+// Request handling.
+mod adapt_result;
 mod batch;
 mod caller;
 mod calling;
@@ -33,25 +34,24 @@ mod listen;
 mod notification_limiter;
 mod offers;
 mod parked;
+mod request_state;
 mod spans;
 
-// What is listed, and the meta tools.
-mod legacy_result;
+// Lists and meta tools.
 mod meta_run;
 mod offload;
 mod surface;
 mod view;
 
-// What lasts longer than a request.
+// State that outlives a request.
 mod level;
 mod seal;
 mod session_listener;
 mod sessions;
 mod subscribers;
 
-// What the agent's loop shares with us.
-use pegboard_catalog::meta as meta_tools;
-use pegboard_shelf::{self as result_store, members};
+// Shared with the agent loop.
+use pegboard_metatools::{self as meta_tools, members};
 
 pub use conversation::{Conversation, MessageSink};
 pub use gateway::{Gateway, GatewaySettings, ProfileCatalog, fixed_surface};

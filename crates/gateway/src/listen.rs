@@ -1,4 +1,4 @@
-//! `subscriptions/listen`: a request that stays open and carries what changes.
+//! `subscriptions/listen`: a request that stays open and delivers change notifications.
 
 use pegboard_model::ServerName;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::offers::{ResourceWatch, resource};
 use crate::subscribers::SubscriptionFilter;
 
-/// Listens until the client or we go away.
+/// Handles `subscriptions/listen`. Runs until the client or the program ends it.
 pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
@@ -21,9 +21,8 @@ pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
     struct ListenParams {
         notifications: RequestedNotifications,
     }
-    let params: ListenParams = serde_json::from_str(ctx.message.payload()).map_err(|error| {
-        RequestError::invalid(format!("`notifications` cannot be read: {error}"))
-    })?;
+    let params: ListenParams = serde_json::from_str(ctx.message.payload())
+        .map_err(|error| RequestError::invalid(format!("invalid `notifications`: {error}")))?;
     let requested = params.notifications;
     let shared = &ctx.conversation.shared;
     if requested.resource_subscriptions.len() > shared.limits.subscriptions_per_session {
@@ -31,7 +30,7 @@ pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
         let why = format!("at most {most} resources can be watched at once");
         return Err(RequestError::invalid(why));
     }
-    let surface = ctx.outline();
+    let surface = ctx.handshake_surface();
     let mut filter = SubscriptionFilter {
         tools: requested.tools_list_changed && surface.declares("tools"),
         prompts: requested.prompts_list_changed && surface.declares("prompts"),
@@ -40,7 +39,7 @@ pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
     };
     let mut watched = Vec::new();
     for uri in requested.resource_subscriptions {
-        // What cannot be watched is left out of what is agreed to.
+        // Resources that cannot be watched are left out of the acknowledgement.
         let Ok((server, own)) = resource(ctx, &uri) else {
             continue;
         };
@@ -55,7 +54,7 @@ pub(crate) async fn listen(ctx: &RequestContext<'_>) -> HandlerResult {
     let _listening = shared
         .subscribers
         .add(shared, profile, Some(ctx.id), filter, sink, None);
-    // The client ends it by closing the stream or by taking the request back.
+    // The client ends it by closing the stream or cancelling the request.
     std::future::pending::<()>().await;
     drop(watched);
     Ok(bytes::Bytes::from_static(b"{\"resultType\":\"complete\"}"))
@@ -83,5 +82,5 @@ fn acknowledged(ctx: &RequestContext<'_>, filter: &SubscriptionFilter) -> String
     )
 }
 
-/// A server and its own uri.
+/// A server and its own URI of a resource.
 pub(crate) type ResourceLocation = (ServerName, String);

@@ -1,42 +1,46 @@
-//! One message of a client: the envelope, and the few fields that are acted on.
+//! A client's message: the JSON-RPC envelope and the few fields that the gateway reads.
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
+use pegboard_catalog::ResolvedTool;
 use pegboard_model::RpcError;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::response::{Response, code, rpc};
 
-/// Longest id that is accepted: it is written back with every answer.
+/// Maximum length of an id, which is repeated in the response.
 const ID_BYTES: usize = 1024;
-/// Longest method that is looked at.
+/// Maximum length of a method name.
 const METHOD_BYTES: usize = 128;
 
-/// What a message is.
+/// The kind of a JSON-RPC message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// It wants an answer.
+    /// Has a method and an id, and needs a response.
     Request,
-    /// It wants none.
+    /// Has a method but no id.
     Notification,
-    /// It answers a request of ours.
+    /// Responds to a request that we sent.
     Response,
 }
 
-/// A message, read as far as its envelope.
+/// A parsed message envelope. `params`, `result` and `error` stay raw.
 pub struct Message {
     text: Bytes,
     kind: MessageKind,
     method: Box<str>,
     id: Range<usize>,
-    /// `params` of a request or notification, `result` or `error` of a reply.
+    /// `params` of a request or notification, `result` or `error` of a response.
     payload: Range<usize>,
     is_error: bool,
     version: Option<Box<str>>,
     subject: Option<Box<str>>,
+    /// The tool of a call, if its name is resolved before the request is dispatched.
+    tool: OnceLock<ResolvedTool>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +59,7 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The members of `params` that are acted on; everything else is passed on unread.
+/// The members of `params` that the gateway reads. All others are forwarded unread.
 #[derive(Default, Deserialize)]
 pub(crate) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "text")]
@@ -74,7 +78,7 @@ pub(crate) struct Params<'a> {
     pub(crate) state: Option<Cow<'a, str>>,
 }
 
-/// The members of `_meta` that are acted on.
+/// The members of `_meta` that the gateway reads.
 #[derive(Default, Deserialize)]
 pub(crate) struct Meta<'a> {
     #[serde(
@@ -99,7 +103,7 @@ pub(crate) struct Meta<'a> {
     pub(crate) client: Option<&'a RawValue>,
 }
 
-/// A text that is borrowed where it stands; of an optional one serde would make a copy.
+/// Deserializes an optional string by borrowing. Serde would copy an `Option<Cow<str>>`.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -107,18 +111,21 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, st
     Ok(text.map(|text| text.0))
 }
 
-/// Keeps `null` apart from "not there".
+/// Distinguishes `null` from a missing member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl Message {
-    /// Reads one message; what is none is answered by an error that is ready to be sent.
+    /// Parses a message.
+    ///
+    /// # Errors
+    /// Returns an error response, ready to be sent, if the text is not a valid JSON-RPC message.
     pub fn parse(text: Bytes) -> Result<Self, Response> {
         let whole = std::str::from_utf8(&text)
-            .map_err(|_| refused(None, code::PARSE, "the message is not UTF-8"))?;
+            .map_err(|_| refused(None, code::PARSE_ERROR, "the message is not UTF-8"))?;
         if whole.trim_start().starts_with('[') {
-            let why = "this is no JSON-RPC message; batches are not taken here";
+            let why = "not a JSON-RPC message; batches are not supported here";
             return Err(refused(None, code::INVALID_REQUEST, why));
         }
         let envelope: Envelope<'_> =
@@ -139,7 +146,7 @@ impl Message {
             (Some(_), Some(_), None) => MessageKind::Request,
             (Some(_), None, None) => MessageKind::Notification,
             (None, Some(_), Some(_)) => MessageKind::Response,
-            _ => return Err(invalid("this is no request, no notification and no answer")),
+            _ => return Err(invalid("not a request, notification or response")),
         };
         let method = envelope.method.unwrap_or_default();
         if method.len() > METHOD_BYTES {
@@ -165,11 +172,12 @@ impl Message {
             is_error: envelope.error.is_some(),
             version: None,
             subject: None,
+            tool: OnceLock::new(),
             text: text.clone(),
         };
         if kind == MessageKind::Request {
             message.read_params().map_err(|error| {
-                let why = format!("`params` cannot be read: {error}");
+                let why = format!("invalid `params`: {error}");
                 refused(id, code::INVALID_PARAMS, &why)
             })?;
         }
@@ -180,7 +188,7 @@ impl Message {
         let params = self.params()?;
         let meta: Meta<'_> = meta(&params)?;
         let version = meta.version.as_deref().map(Box::from);
-        // Only what is acted on counts: a request may hold both, and one must not stand in for the other.
+        // A request may contain both. Use the one that its handler reads, never the other.
         let subject = match self.method.starts_with("resources/") {
             true => params.uri.as_deref(),
             false => params.name.as_deref(),
@@ -190,37 +198,48 @@ impl Message {
         Ok(())
     }
 
-    /// What it is.
+    /// The kind of the message.
     pub fn kind(&self) -> MessageKind {
         self.kind
     }
 
-    /// Its method; empty for a reply.
+    /// The method. Empty for a response.
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// The revision that a modern request names in its `_meta`.
+    /// The protocol revision in the `_meta` of a modern request.
     pub fn protocol_version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// What the request is about (`params.name`, `params.uri`), which the modern HTTP headers repeat.
+    /// `params.uri` of a `resources/*` request, else `params.name`. Modern HTTP headers repeat it.
     pub fn subject(&self) -> Option<&str> {
         self.subject.as_deref()
     }
 
-    /// The id as the client wrote it, for an error that a face answers by itself.
+    /// The resolved tool of a call, if [`Message::set_tool`] was called.
+    pub(crate) fn tool(&self) -> Option<&ResolvedTool> {
+        self.tool.get()
+    }
+
+    /// Keeps the resolved tool of a call, so that its name is resolved once.
+    pub(crate) fn set_tool(&self, tool: ResolvedTool) {
+        // A message names one tool, so a second value would be the same.
+        let _ = self.tool.set(tool);
+    }
+
+    /// The id, byte for byte as the client sent it.
     pub fn id(&self) -> Option<&RawValue> {
         self.part(&self.id)
     }
 
-    /// An error in answer to this message, for what only a face can see.
+    /// Creates an error response to this message.
     pub fn refuse(&self, status: u16, code: i64, why: &str) -> Response {
         Response::error(self.id(), status, &rpc(code, why))
     }
 
-    /// `params`, or an empty object.
+    /// The raw `params`, `result` or `error`. An empty object if there are none.
     pub(crate) fn payload(&self) -> &str {
         self.slice(&self.payload).unwrap_or("{}")
     }
@@ -229,12 +248,12 @@ impl Message {
         serde_json::from_str(self.payload())
     }
 
-    /// What a reply says.
+    /// The outcome of a response.
     pub(crate) fn outcome(&self) -> Result<Box<RawValue>, RpcError> {
         let payload = self.part(&self.payload);
         if !self.is_error {
             let result = payload.map(RawValue::to_owned);
-            return result.ok_or_else(|| rpc(code::INTERNAL, "the answer holds no result"));
+            return result.ok_or_else(|| rpc(code::INTERNAL_ERROR, "the response has no result"));
         }
         #[derive(Deserialize)]
         struct Wire<'a> {
@@ -251,8 +270,8 @@ impl Message {
                 data: wire.data.map(|data| data.get().to_owned()),
             }),
             Err(_) => Err(rpc(
-                code::INTERNAL,
-                "the client answered by a malformed error",
+                code::INTERNAL_ERROR,
+                "the client sent a malformed error",
             )),
         }
     }
@@ -269,7 +288,7 @@ impl Message {
     }
 }
 
-/// What `_meta` says; nothing without one.
+/// Parses `_meta`. Returns the default if there is none.
 pub(crate) fn meta<'a>(params: &Params<'a>) -> serde_json::Result<Meta<'a>> {
     match params.meta {
         Some(meta) if !meta.get().starts_with('{') => {
@@ -290,20 +309,20 @@ fn refused(id: Option<&RawValue>, code: i64, why: &str) -> Response {
     Response::error(id, 400, &rpc(code, why))
 }
 
-/// JSON that is no message, or no JSON at all.
+/// The error for text that is not a message, or not JSON.
 fn unreadable(text: &str, error: &serde_json::Error) -> Response {
     let is_json = serde_json::from_str::<&RawValue>(text).is_ok();
     let code = if is_json {
         code::INVALID_REQUEST
     } else {
-        code::PARSE
+        code::PARSE_ERROR
     };
     let kind = if is_json {
-        "no JSON-RPC message"
+        "not a JSON-RPC message"
     } else {
         "not JSON"
     };
-    refused(None, code, &format!("this is {kind}: {error}"))
+    refused(None, code, &format!("{kind}: {error}"))
 }
 
 #[cfg(test)]
@@ -316,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_kinds_are_told_apart() {
+    fn the_three_kinds_are_distinguished() {
         let kind = |text| read(text).unwrap().kind();
         let request = r#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#;
         assert_eq!(kind(request), MessageKind::Request);
@@ -329,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_tells_what_it_is_about() {
+    fn the_subject_of_a_request_is_parsed() {
         let text = r#" {"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
             "progressToken":7},"name":"a\u0062","arguments":{"x":1.0}}, "method":"tools/call","id":-5,"jsonrpc":"2.0"}"#;
         let message = read(text).unwrap();
@@ -357,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_gets_the_right_code() {
+    fn invalid_messages_get_the_right_code() {
         for (text, code) in [
             ("{", "-32700"),
             ("nonsense", "-32700"),
@@ -399,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_are_results_or_errors() {
+    fn responses_are_results_or_errors() {
         let good = read(r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#).unwrap();
         assert_eq!(good.outcome().unwrap().get(), r#"{"roots":[]}"#);
         let bad = read(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":[1]}}"#);

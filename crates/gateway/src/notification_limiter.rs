@@ -1,4 +1,4 @@
-//! How many notifications of a server reach its client: a limit for each call, and one for each second.
+//! Limits how many notifications of a server reach a client: per call and per second.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::members::quoted;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// What is left of the limits.
+/// The remaining budget of a call or session.
 #[derive(Debug)]
 pub(crate) struct NotificationLimiter {
     per_second: u64,
-    /// What the whole call may still pass on; nothing limits a session that lasts.
+    /// Notifications and bytes left for the call. `None` for a session, which only has the limit per second.
     left: Option<(u64, usize)>,
     window: Instant,
     in_window: u64,
@@ -22,7 +22,7 @@ pub(crate) struct NotificationLimiter {
 }
 
 impl NotificationLimiter {
-    /// The limits of one call.
+    /// The limits for one call.
     pub(crate) fn for_call(limits: &Limits) -> Self {
         Self {
             left: Some((limits.relayed_per_call, limits.relayed_bytes_per_call)),
@@ -30,7 +30,7 @@ impl NotificationLimiter {
         }
     }
 
-    /// The limits of what comes between calls.
+    /// The limits for messages between calls.
     pub(crate) fn for_session(limits: &Limits) -> Self {
         Self {
             per_second: limits.relayed_per_second,
@@ -42,14 +42,14 @@ impl NotificationLimiter {
         }
     }
 
-    /// Whether a log message of this size is passed on; if not, it is counted.
+    /// Whether a log message of this size may be forwarded. Counts it as dropped if not.
     pub(crate) fn admits_message(&mut self, bytes: usize) -> bool {
         let is_admitted = self.admits(bytes);
         self.dropped_messages += u64::from(!is_admitted);
         is_admitted
     }
 
-    /// The same for a progress notification.
+    /// Whether a progress notification of this size may be forwarded. Counts it as dropped if not.
     pub(crate) fn admits_progress(&mut self, bytes: usize) -> bool {
         let is_admitted = self.admits(bytes);
         self.dropped_progress += u64::from(!is_admitted);
@@ -75,12 +75,12 @@ impl NotificationLimiter {
         true
     }
 
-    /// Whether a second has passed since the last message that was looked at.
+    /// Whether the current one-second window is over.
     pub(crate) fn is_quiet(&self) -> bool {
         self.window.elapsed() >= WINDOW
     }
 
-    /// The `params` of a log message that says what was dropped, if anything was since the last one.
+    /// Returns `params` for a log message about what was dropped since the last report, if anything was.
     pub(crate) fn take_report(&mut self) -> Option<String> {
         let messages = std::mem::take(&mut self.dropped_messages);
         let progress = std::mem::take(&mut self.dropped_progress);

@@ -1,4 +1,4 @@
-//! Prompts, resources and completion: found in the catalog, answered by their server.
+//! Prompts, resources and completion: resolved with the catalog and forwarded to their server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::listen::ResourceLocation;
 use crate::members::{Members, quoted};
 use crate::response::code;
 
-/// `prompts/get`.
+/// Handles `prompts/get`.
 pub(crate) async fn get_prompt(ctx: &RequestContext<'_>) -> HandlerResult {
     let Some(written) = ctx.params.name.as_deref() else {
         return Err(RequestError::invalid("`name` is missing"));
@@ -30,21 +30,21 @@ pub(crate) async fn get_prompt(ctx: &RequestContext<'_>) -> HandlerResult {
             (found.server.clone(), found.offer.key.clone())
         }
     };
-    forward(ctx, server, "name", OfferRef::Prompt(prompt)).await
+    forward_as(ctx, server, "name", OfferRef::Prompt(prompt)).await
 }
 
-/// `resources/read`.
+/// Handles `resources/read`.
 pub(crate) async fn read_resource(ctx: &RequestContext<'_>) -> HandlerResult {
     let Some(uri) = ctx.params.uri.as_deref() else {
         return Err(RequestError::invalid("`uri` is missing"));
     };
     let (server, own) = resource(ctx, uri).map_err(|error| missing(ctx, uri, error))?;
     let about = OfferRef::Resource(own);
-    let answered = forward(ctx, server, "uri", about).await;
+    let answered = forward_as(ctx, server, "uri", about).await;
     answered.map_err(|fault| named(ctx, uri, fault))
 }
 
-/// `completion/complete`.
+/// Handles `completion/complete`.
 pub(crate) async fn complete(ctx: &RequestContext<'_>) -> HandlerResult {
     #[derive(Deserialize)]
     struct CompleteParams<'a> {
@@ -79,7 +79,7 @@ pub(crate) async fn complete(ctx: &RequestContext<'_>) -> HandlerResult {
         }
         (None, None, _) => {
             return Err(RequestError::invalid(
-                "`ref` names no prompt and no resource",
+                "`ref` must name a prompt or a resource",
             ));
         }
     };
@@ -87,22 +87,10 @@ pub(crate) async fn complete(ctx: &RequestContext<'_>) -> HandlerResult {
     reference.set(key, quoted(about.key()));
     let mut members = own_members(ctx)?;
     members.set("ref", reference.to_string());
-    let meta = forwarded_meta(ctx);
-    let request = ForwardRequest {
-        session: ctx.conversation.session.clone(),
-        server,
-        method: ctx.message.method().to_owned(),
-        members: members.inner(),
-        about,
-        caller: None,
-        span: ctx.parent_span(meta.as_ref()),
-        meta,
-        input: None,
-    };
-    forward_request(ctx, request).await
+    forward(ctx, server, members, about).await
 }
 
-/// `resources/subscribe` and `resources/unsubscribe` of legacy clients.
+/// Handles `resources/subscribe` and `resources/unsubscribe` of legacy clients.
 pub(crate) async fn subscribe(ctx: &RequestContext<'_>, watch: bool) -> HandlerResult {
     let Some(uri) = ctx.params.uri.as_deref() else {
         return Err(RequestError::invalid("`uri` is missing"));
@@ -110,7 +98,7 @@ pub(crate) async fn subscribe(ctx: &RequestContext<'_>, watch: bool) -> HandlerR
     let (server, own) = resource(ctx, uri).map_err(|error| missing(ctx, uri, error))?;
     let conversation = ctx.conversation;
     let shared = &conversation.shared;
-    if watch && conversation.watches() >= shared.limits.subscriptions_per_session {
+    if watch && conversation.watch_count() >= shared.limits.subscriptions_per_session {
         let most = shared.limits.subscriptions_per_session;
         let why = format!("at most {most} resources can be watched at once");
         return Err(RequestError::invalid(why));
@@ -123,7 +111,7 @@ pub(crate) async fn subscribe(ctx: &RequestContext<'_>, watch: bool) -> HandlerR
     Ok(Bytes::from_static(b"{}"))
 }
 
-/// The server of a resource, and its own uri for it.
+/// Resolves a URI to its server and the server's own URI.
 pub(crate) fn resource(ctx: &RequestContext<'_>, uri: &str) -> ToolResult<ResourceLocation> {
     match ctx.view.profile.sole_server() {
         Some(server) => Ok((server, uri.to_owned())),
@@ -132,7 +120,7 @@ pub(crate) fn resource(ctx: &RequestContext<'_>, uri: &str) -> ToolResult<Resour
                 Ok((entry, own)) => return Ok((entry.spec.name.clone(), own)),
                 Err(error) => error,
             };
-            // A server may have named it to this session a moment ago.
+            // A server may have linked it in an earlier result of this session.
             let conversation = ctx.conversation;
             let hub = &conversation.shared.hub;
             let linked = hub.linked_server(&conversation.session, uri);
@@ -144,7 +132,7 @@ pub(crate) fn resource(ctx: &RequestContext<'_>, uri: &str) -> ToolResult<Resour
     }
 }
 
-/// Watches a resource until it is dropped.
+/// Watches a resource until dropped.
 pub(crate) struct ResourceWatch {
     shared: Arc<Shared>,
     watcher: SessionId,
@@ -152,7 +140,8 @@ pub(crate) struct ResourceWatch {
 }
 
 impl ResourceWatch {
-    /// Several requests of one client may watch the same, and each ends by itself: so each is a watcher of its own.
+    /// Starts to watch a resource. Several requests of a client may watch the same resource and end independently, so each
+    /// one is a separate watcher.
     pub(crate) async fn begin(
         ctx: &RequestContext<'_>,
         server: ServerName,
@@ -180,15 +169,15 @@ impl Drop for ResourceWatch {
         {
             runtime.spawn(async move {
                 let ending = shared.hub.watch_resource(&watcher, &server, &uri, false);
-                // A server that is gone watches nothing.
+                // A stopped server has no watches.
                 let _ = ending.await;
             });
         }
     }
 }
 
-/// Passes a request on under the server's own name for its subject.
-async fn forward(
+/// Forwards a request under the server's own name or URI for its subject.
+async fn forward_as(
     ctx: &RequestContext<'_>,
     server: ServerName,
     key: &'static str,
@@ -196,6 +185,15 @@ async fn forward(
 ) -> HandlerResult {
     let mut members = own_members(ctx)?;
     members.set(key, quoted(about.key()));
+    forward(ctx, server, members, about).await
+}
+
+async fn forward(
+    ctx: &RequestContext<'_>,
+    server: ServerName,
+    members: Members<'_>,
+    about: OfferRef,
+) -> HandlerResult {
     let meta = forwarded_meta(ctx);
     let request = ForwardRequest {
         session: ctx.conversation.session.clone(),
@@ -211,12 +209,10 @@ async fn forward(
     forward_request(ctx, request).await
 }
 
-/// The members of `params` that are the request's own. What has a key twice could mean two things, so it is refused.
+/// The members of `params` to forward. Duplicate keys are ambiguous and refused.
 fn own_members<'a>(ctx: &RequestContext<'a>) -> Result<Members<'a>, RequestError> {
     if has_duplicate_key(ctx.message.payload()) {
-        return Err(RequestError::invalid(
-            "`params` has a key twice; give every key once",
-        ));
+        return Err(RequestError::invalid("`params` has a duplicate key"));
     }
     let mut members = Members::of(ctx.message.payload()).unwrap_or(Members(Vec::new()));
     for key in ["_meta", "inputResponses", "requestState"] {
@@ -225,7 +221,7 @@ fn own_members<'a>(ctx: &RequestContext<'a>) -> Result<Members<'a>, RequestError
     Ok(members)
 }
 
-/// A resource that is not there has a code of its own in older revisions.
+/// The error for an unknown resource, with the code of the client's revision.
 fn missing(ctx: &RequestContext<'_>, uri: &str, error: ToolError) -> RequestError {
     if error.code != ErrorClass::InvalidInput {
         return error.into();
@@ -233,7 +229,7 @@ fn missing(ctx: &RequestContext<'_>, uri: &str, error: ToolError) -> RequestErro
     named(ctx, uri, error.into())
 }
 
-/// The same for a failure that was told before; a server's own error stays as it is.
+/// Adds the code and URI of an unknown resource to an error. A server's own error stays unchanged.
 fn named(ctx: &RequestContext<'_>, uri: &str, mut fault: RequestError) -> RequestError {
     let mut data = fault.error.data.as_deref().and_then(Members::of);
     let is_ours = |data: &Members<'_>| {

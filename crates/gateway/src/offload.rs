@@ -1,11 +1,11 @@
-//! Work that would hold up all other clients on the one thread that serves them.
+//! Moves expensive work off the thread that serves all clients.
 
 use pegboard_model::{Reason, ToolError, ToolResult};
 
-/// Results up to this size are looked through at once: that takes less than a few milliseconds.
+/// Results up to this size are processed inline, which takes at most a few milliseconds.
 pub(crate) const INLINE_BYTES: usize = 256 * 1024;
 
-/// Does some work: at once when it is light, else on another thread.
+/// Runs `work` on a blocking thread if `is_heavy`, else inline.
 pub(crate) async fn run<T: Send + 'static>(
     is_heavy: bool,
     work: impl FnOnce() -> T + Send + 'static,
@@ -14,5 +14,5 @@ pub(crate) async fn run<T: Send + 'static>(
         return Ok(work());
     }
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| ToolError::new(Reason::Internal, format!("the work broke off: {error}")))
+    done.map_err(|error| ToolError::new(Reason::Internal, format!("the task failed: {error}")))
 }

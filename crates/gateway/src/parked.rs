@@ -1,7 +1,7 @@
-//! Calls of modern clients that wait, in the middle, for answers to questions of a legacy server.
+//! Calls of modern clients that are paused until the client provides input that a legacy server requested.
 //!
-//! Such a server asks inside its call; a modern client answers by calling again. Between the two the call is
-//! parked here, for a limited time.
+//! A legacy server requests input during the call, and a modern client provides it by sending a new request. Between
+//! the two, the call is parked here for a limited time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -16,23 +16,23 @@ use crate::caller::{ClientCaller, InputRequest};
 use crate::conversation::lock;
 use crate::sessions::random_name;
 
-/// How long a client may take to come back with its answers.
+/// How long a client may take to send its responses.
 pub(crate) const PARK_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// A call under way.
+/// A call in progress.
 pub(crate) struct ParkedCall {
     pub(crate) work: Pin<Box<dyn Future<Output = ToolResult<CallOutcome>> + Send>>,
-    /// The client, as the server may reach it.
+    /// Through this the server reaches the client.
     pub(crate) caller: Arc<ClientCaller>,
-    pub(crate) questions: mpsc::UnboundedReceiver<InputRequest>,
-    /// What the server asked and the client was told, by the key it answers with.
-    pub(crate) open: BTreeMap<String, InputRequest>,
+    pub(crate) input_requests: mpsc::UnboundedReceiver<InputRequest>,
+    /// Input requests that were sent to the client, by the key of their response.
+    pub(crate) open_requests: BTreeMap<String, InputRequest>,
 }
 
-/// The calls that wait.
+/// All parked calls.
 pub(crate) struct ParkedCalls {
     calls: Arc<Mutex<HashMap<String, ParkedEntry>>>,
-    most: usize,
+    max: usize,
 }
 
 struct ParkedEntry {
@@ -44,42 +44,42 @@ impl ParkedCalls {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             calls: Arc::default(),
-            most: limits.parked_calls.max(1),
+            max: limits.parked_calls.max(1),
         }
     }
 
-    /// Parks a call; `None` when too many wait already.
+    /// Parks a call and returns its name, or `None` if too many calls are parked.
     pub(crate) fn park(&self, call: ParkedCall) -> Option<String> {
         let name = random_name();
         let until = Instant::now() + PARK_TIMEOUT;
         {
             let mut calls = lock(&self.calls);
-            if calls.len() >= self.most {
+            if calls.len() >= self.max {
                 return None;
             }
             calls.insert(name.clone(), ParkedEntry { call, until });
         }
-        // Dropping the call takes it back at the server.
-        let (calls, forgotten) = (Arc::downgrade(&self.calls), name.clone());
+        // Dropping the call cancels it at the server.
+        let (calls, expired) = (Arc::downgrade(&self.calls), name.clone());
         tokio::spawn(async move {
             tokio::time::sleep_until(until.into()).await;
             if let Some(calls) = calls.upgrade() {
-                let given_up = lock(&calls).remove(&forgotten);
-                drop(given_up);
+                let dropped = lock(&calls).remove(&expired);
+                drop(dropped);
             }
         });
         Some(name)
     }
 
-    /// Takes a call up again; `None` when it is gone.
+    /// Removes a parked call to resume it. Returns `None` if it has expired.
     pub(crate) fn take(&self, name: &str) -> Option<ParkedCall> {
-        let waiting = lock(&self.calls).remove(name)?;
-        (waiting.until > Instant::now()).then_some(waiting.call)
+        let entry = lock(&self.calls).remove(name)?;
+        (entry.until > Instant::now()).then_some(entry.call)
     }
 
-    /// Gives all of them up.
+    /// Drops all parked calls.
     pub(crate) fn close(&self) {
-        let given_up = std::mem::take(&mut *lock(&self.calls));
-        drop(given_up);
+        let dropped = std::mem::take(&mut *lock(&self.calls));
+        drop(dropped);
     }
 }

@@ -1,31 +1,33 @@
-//! What a client gets to see, chosen by the address it connects to.
+//! Profiles: which servers and tools a client sees, chosen by the URL or flag it connects with.
+
+use std::borrow::Cow;
 
 use pegboard_catalog::{Catalog, ToolView};
 use pegboard_guard::matches_pattern;
 use pegboard_model::ServerName;
 
-/// How tools are shown.
+/// Which tools `tools/list` returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The meta tools and what is pinned.
+    /// The meta tools and the pinned tools.
     #[default]
     Lazy,
-    /// Every tool, no meta tools.
+    /// Every tool, without the meta tools.
     Direct,
     /// Every tool, and the meta tools.
     Both,
 }
 
-/// A named view of the catalog.
+/// A configured view of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Which servers it holds, by name or pattern with `*`; empty means all.
+    /// The servers in the profile, as names or patterns with `*`. Empty means all.
     pub servers: Vec<String>,
-    /// Tools that are listed in any mode, as `server/tool`; either part may hold `*`.
+    /// Tools that are listed in every mode, as `server/tool`. Both parts may contain `*`.
     pub pinned: Vec<String>,
-    /// How tools are shown.
+    /// Which tools are listed.
     pub mode: Mode,
-    /// Whether names carry their server; only a profile of one server may go without.
+    /// Whether exposed names have a server prefix. Only a profile with a single server may omit it.
     pub prefix: bool,
 }
 
@@ -41,13 +43,13 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Whether a server belongs to it.
+    /// Whether the profile contains a server.
     pub(crate) fn holds(&self, server: &ServerName) -> bool {
         let named = |pattern: &String| matches_pattern(pattern, server.as_str());
         self.servers.is_empty() || self.servers.iter().any(named)
     }
 
-    /// Whether it holds whatever is configured.
+    /// Whether the profile contains all configured servers.
     pub(crate) fn holds_all(&self) -> bool {
         self.servers.is_empty()
     }
@@ -57,22 +59,22 @@ impl Profile {
         self.mode != Mode::Direct
     }
 
-    /// Whether a tool stands in the list itself.
+    /// Whether a tool is in the profile's `tools/list`.
     pub fn lists(&self, tool: &ToolView<'_>) -> bool {
         self.mode != Mode::Lazy || self.pins(tool)
     }
 
-    /// Whether what is listed follows the servers.
+    /// Whether the list contains tools of servers.
     pub(crate) fn lists_servers(&self) -> bool {
         self.mode != Mode::Lazy || !self.pinned.is_empty()
     }
 
-    /// Whether what it says of itself and its list of tools are the same whatever is known.
+    /// Whether the handshake and the tool list do not depend on the catalog.
     pub(crate) fn is_fixed(&self) -> bool {
         !self.lists_servers() && self.sole_server().is_none()
     }
 
-    /// The one server whose names go without a prefix.
+    /// The single server that the profile passes through without prefixes.
     pub(crate) fn sole_server(&self) -> Option<ServerName> {
         match (self.prefix, self.servers.as_slice()) {
             (false, [one]) => ServerName::parse(one).ok(),
@@ -80,7 +82,15 @@ impl Profile {
         }
     }
 
-    /// The part of a catalog that belongs to it.
+    /// A tool's name as the catalog knows it: with its server, if the profile lists it without.
+    pub(crate) fn qualified<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match self.sole_server() {
+            Some(server) => format!("{server}/{name}").into(),
+            None => name.into(),
+        }
+    }
+
+    /// The part of a catalog that the profile contains.
     pub(crate) fn restrict(&self, catalog: &Catalog) -> Catalog {
         catalog.only(|server| self.holds(server))
     }

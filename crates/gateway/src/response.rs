@@ -1,45 +1,34 @@
-//! An answer, ready to be sent.
+//! A serialized JSON-RPC response.
 
 use bytes::Bytes;
+pub(crate) use pegboard_jsonrpc::code;
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 
-/// Answers up to this size are one piece; larger ones are not copied together.
+/// Responses up to this size are one buffer. Larger ones keep several parts to avoid copying.
 const ONE_PIECE: usize = 32 * 1024;
 
-/// JSON-RPC codes that we use.
-pub(crate) mod code {
-    pub(crate) const PARSE: i64 = -32700;
-    pub(crate) const INVALID_REQUEST: i64 = -32600;
-    pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-    pub(crate) const INVALID_PARAMS: i64 = -32602;
-    pub(crate) const INTERNAL: i64 = -32603;
-    pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
-    /// What revisions before 2026-07-28 use for a resource that is not there.
-    pub(crate) const LEGACY_RESOURCE_NOT_FOUND: i64 = -32002;
-}
-
-/// An answer, ready to be sent.
+/// A serialized JSON-RPC response.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The whole JSON-RPC message, in pieces that follow each other.
+    /// Consecutive parts of the JSON-RPC message.
     pub parts: Vec<Bytes>,
-    /// The status for a face that speaks HTTP: 200, or what the modern revision asks for (400, 404).
+    /// The HTTP status: 200, or 400 or 404 where the modern revision requires it.
     pub status: u16,
 }
 
 impl Response {
-    /// How many bytes it has.
+    /// The length of the message in bytes.
     pub fn len(&self) -> usize {
         self.parts.iter().map(Bytes::len).sum()
     }
 
-    /// Whether it has none.
+    /// Whether the message is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The whole message in one piece; large ones are copied.
+    /// Returns the message as one buffer. Copies if it has several parts.
     pub fn into_bytes(self) -> Bytes {
         match <[Bytes; 1]>::try_from(self.parts) {
             Ok([one]) => one,
@@ -47,7 +36,7 @@ impl Response {
         }
     }
 
-    /// A result, given as JSON text that is shared or handed over.
+    /// Creates a response with a result, given as JSON text.
     pub(crate) fn result(id: &RawValue, result: impl Into<Bytes>) -> Self {
         let result = result.into();
         let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.get());
@@ -63,18 +52,18 @@ impl Response {
         Self { parts, status: 200 }
     }
 
-    /// Several responses as one message.
-    pub(crate) fn batch(answers: impl IntoIterator<Item = Vec<Bytes>>) -> Self {
+    /// Creates a batch of several responses.
+    pub(crate) fn batch(responses: impl IntoIterator<Item = Vec<Bytes>>) -> Self {
         let mut parts = Vec::new();
-        for (at, answer) in answers.into_iter().enumerate() {
+        for (at, response) in responses.into_iter().enumerate() {
             parts.push(Bytes::from_static(if at == 0 { b"[" } else { b"," }));
-            parts.extend(answer);
+            parts.extend(response);
         }
         parts.push(Bytes::from_static(b"]"));
         Self { parts, status: 200 }
     }
 
-    /// An error; without an id it is about a message whose id could not be read.
+    /// Creates an error response. `id` is `None` if the id of the message could not be read.
     pub(crate) fn error(id: Option<&RawValue>, status: u16, error: &RpcError) -> Self {
         let id = id.map_or("null", RawValue::get);
         let message = serde_json::to_string(&error.message).unwrap_or_else(|_| "\"\"".to_owned());
@@ -93,7 +82,7 @@ impl Response {
     }
 }
 
-/// A JSON-RPC error of our own.
+/// Creates a JSON-RPC error without data.
 pub(crate) fn rpc(code: i64, message: impl Into<String>) -> RpcError {
     RpcError {
         code,

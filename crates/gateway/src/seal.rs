@@ -1,14 +1,14 @@
-//! What a client carries for us, made so that it cannot be changed or used for something else.
+//! Seals values that clients carry for us, so that they cannot be modified or used for another purpose.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes of the mark that proves our authorship.
-const MARK_BYTES: usize = 16;
+/// Bytes of the authentication tag.
+const TAG_BYTES: usize = 16;
 
-/// Seals values with a key that outlives a restart.
+/// Seals values with a key that survives restarts.
 #[derive(Clone)]
 pub(crate) struct Sealer {
     key: [u8; 32],
@@ -20,40 +20,40 @@ impl Sealer {
         Self { key }
     }
 
-    /// The value as text, with a mark that holds for this purpose alone.
+    /// Serializes a value with a tag that is valid for this purpose only.
     pub(crate) fn seal(&self, purpose: &str, value: &impl Serialize) -> Option<String> {
         let mut bytes = serde_json::to_vec(value).ok()?;
-        let mark = self.mark(purpose, &bytes);
-        bytes.extend_from_slice(&mark);
+        let tag = self.tag(purpose, &bytes);
+        bytes.extend_from_slice(&tag);
         Some(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// The value again; `None` when it is not exactly what we sealed for this purpose.
+    /// Verifies and deserializes a value. Returns `None` if it was not sealed with this key for this purpose.
     pub(crate) fn open<T: DeserializeOwned>(&self, purpose: &str, text: &str) -> Option<T> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (value, mark) = bytes.split_at_checked(bytes.len().checked_sub(MARK_BYTES)?)?;
-        let right = self.mark(purpose, value);
-        // Compared in constant time by the hash's own type.
-        if blake3::Hash::from_bytes(padded(&right)) != blake3::Hash::from_bytes(padded(mark)) {
+        let (value, tag) = bytes.split_at_checked(bytes.len().checked_sub(TAG_BYTES)?)?;
+        let expected = self.tag(purpose, value);
+        // `blake3::Hash` compares in constant time.
+        if blake3::Hash::from_bytes(padded(&expected)) != blake3::Hash::from_bytes(padded(tag)) {
             return None;
         }
         serde_json::from_slice(value).ok()
     }
 
-    fn mark(&self, purpose: &str, value: &[u8]) -> [u8; MARK_BYTES] {
+    fn tag(&self, purpose: &str, value: &[u8]) -> [u8; TAG_BYTES] {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&(purpose.len() as u64).to_le_bytes());
         hasher.update(purpose.as_bytes());
         hasher.update(value);
-        let mut mark = [0; MARK_BYTES];
-        hasher.finalize_xof().fill(&mut mark);
-        mark
+        let mut tag = [0; TAG_BYTES];
+        hasher.finalize_xof().fill(&mut tag);
+        tag
     }
 }
 
-fn padded(mark: &[u8]) -> [u8; 32] {
+fn padded(tag: &[u8]) -> [u8; 32] {
     let mut all = [0; 32];
-    for (place, byte) in all.iter_mut().zip(mark) {
+    for (place, byte) in all.iter_mut().zip(tag) {
         *place = *byte;
     }
     all

@@ -1,4 +1,4 @@
-//! A legacy session as servers may reach it between its calls.
+//! Forwards log messages that servers send between calls to a legacy session.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -10,7 +10,7 @@ use crate::conversation::{Conversation, MessageSink, lock};
 use crate::level::Level;
 use crate::notification_limiter::NotificationLimiter;
 
-/// Holds the session weakly: a server that runs on does not keep it in memory.
+/// Receives a server's messages for one session. Weak, so that a running server does not keep the session in memory.
 pub(crate) struct SessionListener {
     session: Box<str>,
     conversation: Weak<Conversation>,
@@ -45,13 +45,13 @@ impl Listener for SessionListener {
         let Some(sink) = conversation.attached_sink() else {
             return;
         };
-        let least = conversation.legacy.get().and_then(|legacy| legacy.level());
-        let least = least.unwrap_or(Level::Debug);
-        if severity(params).is_none_or(|severity| severity < least) {
+        let minimum = conversation.legacy.get().and_then(|legacy| legacy.level());
+        let minimum = minimum.unwrap_or(Level::Debug);
+        if severity(params).is_none_or(|severity| severity < minimum) {
             return;
         }
         let mut limiter = lock(&self.limiter);
-        // What was dropped in a flood is told with the first message after it.
+        // Messages dropped in a flood are reported before the first message after it.
         let report = limiter.is_quiet().then(|| limiter.take_report()).flatten();
         let is_admitted = limiter.admits_message(params.get().len());
         drop(limiter);
@@ -65,7 +65,7 @@ impl Listener for SessionListener {
 }
 
 fn send(sink: &dyn MessageSink, params: &str) {
-    // A client that is gone or does not read misses it.
+    // A client that is gone or not reading misses the message.
     let _ = sink.send(format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{params}}}"#
     ));

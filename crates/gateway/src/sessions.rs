@@ -1,7 +1,6 @@
-//! LegacySession sessions: thin, evicted when idle, and known again after a restart.
+//! Legacy sessions: evicted when idle, and restored from their ids after a restart.
 //!
-//! The id that a client carries holds, sealed, all that a session needs. One that is no longer in memory is made
-//! again from its id, so neither eviction nor a restart loses it.
+//! A session id contains, sealed, everything needed to restore the session, so neither eviction nor a restart ends it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -15,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::{Conversation, LegacySession, lock};
 use crate::gateway::Shared;
 
-/// A session that nobody used for this long leaves the memory.
+/// A session that is unused for this long is evicted.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How often idle ones are looked for, at the most.
+/// Minimum time between two sweeps for idle sessions.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
-/// Capabilities longer than this do not travel in the id; after a restart such a client has none.
+/// Longer capabilities are not stored in the id. After a restart such a client has none.
 const CAPABILITIES_BYTES: usize = 2 * 1024;
-/// Ended sessions that are remembered, so that they stay ended.
+/// How many ended sessions are remembered, so that they cannot be restored.
 const ENDED_MAX: usize = 10_000;
 
 const PURPOSE: &str = "session";
@@ -29,7 +28,7 @@ const PURPOSE: &str = "session";
 /// The sessions in memory.
 pub(crate) struct Sessions {
     state: Mutex<SessionTable>,
-    most: usize,
+    max: usize,
 }
 
 #[derive(Default)]
@@ -45,10 +44,10 @@ struct SessionEntry {
     used: Instant,
 }
 
-/// What a session's id holds.
+/// The sealed content of a session id. The short keys keep the id short.
 #[derive(Serialize, Deserialize)]
 struct SessionToken {
-    /// Makes each id different.
+    /// A nonce.
     n: String,
     /// The profile.
     p: String,
@@ -62,11 +61,11 @@ impl Sessions {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             state: Mutex::default(),
-            most: limits.sessions.max(1),
+            max: limits.sessions.max(1),
         }
     }
 
-    /// Opens a session for a client that just shook hands.
+    /// Opens a session after a handshake.
     pub(crate) fn open(
         &self,
         conversation: &Arc<Conversation>,
@@ -86,11 +85,11 @@ impl Sessions {
         let id: Arc<str> = sealed.unwrap_or_else(random_name).into();
         let legacy = LegacySession::new(revision, capabilities.into(), id.clone());
         if conversation.legacy.set(legacy).is_ok() {
-            self.hold(id, conversation.clone());
+            self.insert(id, conversation.clone());
         }
     }
 
-    /// The session of an id.
+    /// Finds or restores the session of an id. Returns `None` if the id is invalid or the session was ended.
     pub(crate) fn find(
         &self,
         shared: &Arc<Shared>,
@@ -118,10 +117,10 @@ impl Sessions {
         let id: Arc<str> = id.into();
         let legacy = LegacySession::new(&carried.v, carried.c.into(), id.clone());
         conversation.legacy.set(legacy).ok()?;
-        Some(self.hold(id, conversation))
+        Some(self.insert(id, conversation))
     }
 
-    /// Ends a session for good.
+    /// Ends a session permanently.
     pub(crate) fn end(&self, id: &str) {
         let mut state = lock(&self.state);
         state.held.remove(id);
@@ -136,7 +135,7 @@ impl Sessions {
         }
     }
 
-    /// Lets go of all of them.
+    /// Closes all sessions.
     pub(crate) fn close(&self) {
         let held = std::mem::take(&mut lock(&self.state).held);
         for held in held.into_values() {
@@ -144,10 +143,10 @@ impl Sessions {
         }
     }
 
-    fn hold(&self, id: Arc<str>, conversation: Arc<Conversation>) -> Arc<Conversation> {
+    fn insert(&self, id: Arc<str>, conversation: Arc<Conversation>) -> Arc<Conversation> {
         let now = Instant::now();
         let mut state = lock(&self.state);
-        state.make_room(self.most, now);
+        state.make_room(self.max, now);
         let held = state.held.entry(id).or_insert(SessionEntry {
             conversation,
             used: now,
@@ -157,7 +156,7 @@ impl Sessions {
 }
 
 impl SessionTable {
-    fn make_room(&mut self, most: usize, now: Instant) {
+    fn make_room(&mut self, max: usize, now: Instant) {
         let is_due = self
             .swept
             .is_none_or(|swept| now.duration_since(swept) >= SWEEP_INTERVAL);
@@ -167,7 +166,7 @@ impl SessionTable {
             self.held
                 .retain(|_, held| !is_idle(held) || held.conversation.is_busy());
         }
-        if self.held.len() < most {
+        if self.held.len() < max {
             return;
         }
         let oldest = self
@@ -180,10 +179,10 @@ impl SessionTable {
     }
 }
 
-/// A name that nobody can guess.
+/// An unguessable name.
 pub(crate) fn random_name() -> String {
     let mut bytes = [0; 18];
-    // Without randomness names could be guessed, and nothing else here would work either.
+    // If the system has no randomness, names are guessable, but then TLS and tokens do not work either.
     let _ = getrandom::fill(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
 }

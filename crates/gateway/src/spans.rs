@@ -1,4 +1,4 @@
-//! The span of a client's request: below whatever the client says it is a part of, above all that we do for it.
+//! The span of a client's request: a child of the client's own span, and the parent of everything done for the request.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,10 @@ use crate::dispatch::{HandlerResult, RequestContext, RequestError};
 use crate::message::Message;
 use crate::response::code;
 
-/// Requests of which nobody wants to hear: clients send them all the time.
+/// Requests that are never traced: clients send them all the time.
 const UNTRACED_METHOD: &str = "ping";
 
-/// What a client may say about its own trace.
+/// The trace context in a client's `_meta`.
 #[derive(Deserialize)]
 struct TraceContext<'a> {
     #[serde(borrow)]
@@ -29,13 +29,13 @@ struct TraceContext<'a> {
     tracestate: Option<Cow<'a, str>>,
 }
 
-/// A span that is to be told when the request is answered.
+/// A span that is recorded when the request completes.
 pub(crate) struct RequestSpan {
     pub(crate) context: SpanContext,
     started: Instant,
 }
 
-/// Opens the span of a request, where spans are made.
+/// Starts the span of a request. Returns `None` if tracing is off.
 pub(crate) fn start(
     recorder: &dyn Recorder,
     message: &Message,
@@ -61,68 +61,70 @@ pub(crate) fn start(
     })
 }
 
-/// The span that a client's `_meta` names; anything but a sound one counts as none.
+/// The client's span from `_meta`. `None` if it is missing or invalid.
 fn parent(meta: &RawValue) -> Option<SpanContext> {
     let context: TraceContext<'_> = serde_json::from_str(meta.get()).ok()?;
     SpanContext::parse(&context.traceparent, context.tracestate.as_deref())
 }
 
-/// What a request is about, where that is a name and no content.
+/// The tool or prompt name of a request. Other subjects may reveal content.
 fn subject(message: &Message) -> Option<&str> {
     let is_named = matches!(message.method(), "tools/call" | "prompts/get");
     message.subject().filter(|_| is_named)
 }
 
 impl RequestContext<'_> {
-    /// The span that everything done for this request lies below.
+    /// The span of this request.
     pub(crate) fn span(&self) -> Option<&SpanContext> {
-        self.open.as_ref().map(|open| &open.context)
+        self.request_span.as_ref().map(|span| &span.context)
     }
 
-    /// The span above what is passed on with this `_meta`. A trace that only the client keeps still gives its id
-    /// to what we note.
+    /// The parent of a request forwarded with this `_meta`. Without a span of our own, the client's trace id is still used
+    /// in our records.
     pub(crate) fn parent_span(&self, meta: Option<&Map<String, Value>>) -> Option<SpanContext> {
         let own = self.span().cloned();
         own.or_else(|| SpanContext::from_meta(meta?))
     }
 
-    /// Tells how the request was answered.
-    pub(crate) fn record(&self, answered: &HandlerResult) {
-        let Some(open) = &self.open else { return };
+    /// Records the outcome of the request.
+    pub(crate) fn record(&self, result: &HandlerResult) {
+        let Some(span) = &self.request_span else {
+            return;
+        };
         let revision = match self.is_modern {
             true => self.message.protocol_version(),
             false => self.conversation.revision(),
         };
-        let error = answered.as_ref().err().map(as_error);
+        let error = result.as_ref().err().map(to_tool_error);
         let error = error.as_ref().or_else(|| self.failure.get());
         let facts = RequestFacts {
             method: self.message.method(),
             name: subject(self.message),
-            transport: match self.conversation.is_over_pipe() {
+            transport: match self.conversation.is_stdio() {
                 true => TransportKind::Stdio,
                 false => TransportKind::Http,
             },
             protocol: revision,
-            outcome: match (error, answered) {
+            outcome: match (error, result) {
                 (Some(error), _) => Outcome::Failed(error),
                 (None, Ok(result)) if self.is_failed(result) => Outcome::ToolFailed,
                 (None, _) => Outcome::Ok,
             },
-            took: open.started.elapsed(),
+            took: span.started.elapsed(),
         };
         let recorder = self.conversation.shared.hub.recorder();
-        recorder.request(Some(&open.context), &facts);
+        recorder.request(Some(&span.context), &facts);
     }
 
-    /// An error as a result for the model. The span of the request gets the error itself, because the tool did
+    /// Converts an error to a result that the model can read. The request's span records the error, because the tool did
     /// not run.
     pub(crate) fn refused(&self, error: &ToolError) -> Bytes {
-        // The first one is what went wrong.
+        // The first error is the cause.
         let _ = self.failure.set(error.clone());
         error_result(error)
     }
 
-    /// Whether the tool itself says that it failed.
+    /// Whether the result of a tool call has `isError`.
     fn is_failed(&self, result: &[u8]) -> bool {
         #[derive(Deserialize)]
         struct Flag {
@@ -134,11 +136,11 @@ impl RequestContext<'_> {
     }
 }
 
-fn as_error(fault: &RequestError) -> ToolError {
-    let reason = match fault.error.code {
+fn to_tool_error(error: &RequestError) -> ToolError {
+    let reason = match error.error.code {
         code::INVALID_PARAMS => Reason::ArgsInvalid,
-        code::INTERNAL => Reason::Internal,
+        code::INTERNAL_ERROR => Reason::Internal,
         _ => Reason::ServerError,
     };
-    ToolError::new(reason, fault.error.message.clone()).with_rpc(fault.error.clone())
+    ToolError::new(reason, error.error.message.clone()).with_rpc(error.error.clone())
 }

@@ -1,6 +1,6 @@
-//! The stdio face: one client, one message per line, of both protocol eras.
+//! The stdio transport: one client of either protocol era, one message per line.
 //!
-//! Invariant: nothing but protocol is written to the client.
+//! Invariant: nothing but protocol messages is written to stdout.
 
 mod lines;
 mod writer;
@@ -23,28 +23,21 @@ use crate::response::{Response, code, rpc};
 use lines::{Line, Lines};
 use writer::Writer;
 
-/// How long requests under way may take after the client said its last word.
+/// How long running requests may take after the client closes its input.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same after the program received the signal to end.
+/// How long running requests may take after the shutdown signal.
 const SHUTDOWN_DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long it may take to tell the client that its open requests are given up.
+/// How long writing the final errors for open requests may take.
 const FINAL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Requests that may wait for each one that is under way, before further ones are refused: the answers
-/// to our own questions come behind them.
+/// Queued requests allowed per running one. More are refused, because responses to our own requests arrive on the
+/// same stream behind them.
 const WAITING_PER_RUNNING: usize = 4;
 
-/// Speaks with one client until it says no more, and gives its last requests a moment.
-pub async fn run(
-    gateway: Gateway,
-    profile: &str,
-    stdin: impl AsyncRead + Unpin,
-    stdout: impl AsyncWrite + Send + Unpin + 'static,
-) -> ToolResult<()> {
-    run_within(gateway, profile, stdin, stdout, &Limits::default()).await
-}
-
-/// The same until `shutdown` is done: then requests under way get a moment, and those that need longer are answered by
-/// an error.
+/// Serves one client with the default limits until it closes its input or `shutdown` completes. Running requests then
+/// get a short time to finish; the others end with an error.
+///
+/// # Errors
+/// Fails if the profile does not exist.
 pub async fn run_until(
     gateway: Gateway,
     profile: &str,
@@ -52,18 +45,14 @@ pub async fn run_until(
     stdout: impl AsyncWrite + Send + Unpin + 'static,
     shutdown: impl Future,
 ) -> ToolResult<()> {
-    serve(
-        gateway,
-        profile,
-        stdin,
-        stdout,
-        &Limits::default(),
-        shutdown,
-    )
-    .await
+    let limits = Limits::default();
+    serve(gateway, profile, stdin, stdout, &limits, shutdown).await
 }
 
-/// The same within other limits than the usual ones.
+/// Serves one client with custom limits until it closes its input.
+///
+/// # Errors
+/// Fails if the profile does not exist.
 pub async fn run_within(
     gateway: Gateway,
     profile: &str,
@@ -87,9 +76,9 @@ async fn serve(
         return Err(no_such_profile(profile, &gateway));
     };
     let _ = conversation.face.set(pegboard_hub::ClientTransport::Stdio);
-    let (writer, mut written) = Writer::start(stdout, limits.unread_bytes);
+    let (writer, mut writer_task) = Writer::start(stdout, limits.unread_bytes);
     let mut client = StdioClient {
-        most: limits.requests_per_client * WAITING_PER_RUNNING,
+        queue_max: limits.requests_per_client * WAITING_PER_RUNNING,
         batch_messages: limits.batch_messages,
         running: Arc::new(Semaphore::new(limits.requests_per_client)),
         tasks: JoinSet::new(),
@@ -102,37 +91,37 @@ async fn serve(
         shutdown.await;
     };
     let mut shutdown = pin!(shutdown);
-    let mut moment = DRAIN_TIMEOUT;
+    let mut drain_timeout = DRAIN_TIMEOUT;
     loop {
         let line = tokio::select! {
             line = lines.next() => line,
             () = &mut shutdown => {
-                moment = SHUTDOWN_DRAIN_TIMEOUT;
+                drain_timeout = SHUTDOWN_DRAIN_TIMEOUT;
                 break;
             }
-            // Nobody reads our answers any more.
-            _ = &mut written => break,
+            // The client no longer reads.
+            _ = &mut writer_task => break,
             Some(_) = client.tasks.join_next() => continue,
         };
         match line {
-            Ok(Some(line)) => client.take(line).await,
+            Ok(Some(line)) => client.receive(line).await,
             Ok(None) => break,
             Err(error) => {
-                tracing::warn!("standard input cannot be read: {error}");
+                tracing::warn!("cannot read standard input: {error}");
                 break;
             }
         }
     }
-    let is_shutdown = moment == SHUTDOWN_DRAIN_TIMEOUT;
+    let is_shutdown = drain_timeout == SHUTDOWN_DRAIN_TIMEOUT;
     let is_over = async {
-        let time = tokio::time::sleep(moment);
+        let time = tokio::time::sleep(drain_timeout);
         tokio::select! {
             () = time => {}
-            // A client that closed its end may still send the signal.
+            // The signal may arrive after the client closed its input.
             () = &mut shutdown, if !is_shutdown => {}
         }
     };
-    client.end(&mut written, is_over).await;
+    client.end(&mut writer_task, is_over).await;
     conversation.close();
     Ok(())
 }
@@ -141,43 +130,43 @@ struct StdioClient {
     conversation: Arc<Conversation>,
     writer: Arc<Writer>,
     tasks: JoinSet<()>,
-    /// Requests without an end of their own.
+    /// Requests that never complete by themselves.
     long_lived: Vec<AbortHandle>,
     running: Arc<Semaphore>,
-    most: usize,
+    queue_max: usize,
     batch_messages: usize,
 }
 
 impl StdioClient {
-    async fn take(&mut self, line: Line) {
+    async fn receive(&mut self, line: Line) {
         let text = match line {
             Line::Whole(text) => text,
-            Line::TooLong(most) => {
-                let why = format!("the message is larger than {most} bytes");
+            Line::TooLong(max) => {
+                let why = format!("the message is larger than {max} bytes");
                 return self.refuse(code::INVALID_REQUEST, &why).await;
             }
         };
         if batch::is_batch(&text) {
-            return self.take_batch(&text).await;
+            return self.receive_batch(&text).await;
         }
         let message = match Message::parse(text) {
             Ok(message) => message,
-            Err(refused) => return self.writer.answer(refused).await,
+            Err(refused) => return self.writer.respond(refused).await,
         };
         match (message.kind(), message.method()) {
             (MessageKind::Notification | MessageKind::Response, _) => {
-                self.conversation.take(message)
+                self.conversation.receive(message)
             }
             (MessageKind::Request, "initialize") => self.initialize(message).await,
-            (MessageKind::Request, _) if self.tasks.len() >= self.most => {
-                let why = "too many requests are under way; wait for some of their answers";
-                let refused = message.refuse(200, code::INTERNAL, why);
-                self.writer.answer(refused).await;
+            (MessageKind::Request, _) if self.tasks.len() >= self.queue_max => {
+                let why = "too many requests are running; wait for some of their responses";
+                let refused = message.refuse(200, code::INTERNAL_ERROR, why);
+                self.writer.respond(refused).await;
             }
             (MessageKind::Request, method) => {
                 let is_long_lived = method == "subscriptions/listen";
                 let (conversation, sink) = (self.conversation.clone(), self.sink());
-                let task = self.spawn(conversation.answer(message, sink));
+                let task = self.spawn(conversation.handle(message, sink));
                 if is_long_lived {
                     self.long_lived.retain(|task| !task.is_finished());
                     self.long_lived.push(task);
@@ -186,40 +175,40 @@ impl StdioClient {
         }
     }
 
-    /// The handshake is answered before anything else is heard, because it decides how the rest is meant.
+    /// Handles the handshake before reading further messages, because it determines how they are interpreted.
     async fn initialize(&mut self, message: Message) {
         let (conversation, sink) = (self.conversation.clone(), self.sink());
-        if let Some(answer) = conversation.answer(message, sink).await {
-            self.writer.answer(answer).await;
+        if let Some(response) = conversation.handle(message, sink).await {
+            self.writer.respond(response).await;
         }
         if self.conversation.revision().is_some() {
             self.conversation.attach(self.sink());
         }
     }
 
-    async fn take_batch(&mut self, text: &Bytes) {
+    async fn receive_batch(&mut self, text: &Bytes) {
         if self.conversation.revision() != Some(BATCH_REVISION) {
             let why = "one message per line: only revision 2025-03-26 has batches";
             return self.refuse(code::INVALID_REQUEST, why).await;
         }
         match batch::read_batch(text, self.batch_messages) {
-            Err(refused) => self.writer.answer(refused).await,
+            Err(refused) => self.writer.respond(refused).await,
             Ok(messages) => {
                 let (conversation, sink) = (self.conversation.clone(), self.sink());
-                self.spawn(batch::answer_batch(conversation, messages, sink));
+                self.spawn(batch::handle_batch(conversation, messages, sink));
             }
         }
     }
 
     fn spawn(
         &mut self,
-        answer: impl Future<Output = Option<Response>> + Send + 'static,
+        response: impl Future<Output = Option<Response>> + Send + 'static,
     ) -> AbortHandle {
         let (running, writer) = (self.running.clone(), self.writer.clone());
         self.tasks.spawn(async move {
-            let _place = running.acquire().await;
-            if let Some(answer) = answer.await {
-                writer.answer(answer).await;
+            let _permit = running.acquire().await;
+            if let Some(response) = response.await {
+                writer.respond(response).await;
             }
         })
     }
@@ -230,20 +219,20 @@ impl StdioClient {
 
     async fn refuse(&self, code: i64, why: &str) {
         let refused = Response::error(None, 400, &rpc(code, why));
-        self.writer.answer(refused).await;
+        self.writer.respond(refused).await;
     }
 
-    /// Lets requests under way end until `is_over` is done, and answers the others by an error.
+    /// Waits for running requests until `is_over` completes, then ends the others with an error.
     async fn end(
         mut self,
-        written: &mut tokio::task::JoinHandle<()>,
+        writer_task: &mut tokio::task::JoinHandle<()>,
         is_over: impl Future<Output = ()>,
     ) {
         self.long_lived.iter().for_each(AbortHandle::abort);
         let tasks = &mut self.tasks;
         tokio::select! {
             () = async { while tasks.join_next().await.is_some() {} } => {}
-            _ = &mut *written => {}
+            _ = &mut *writer_task => {}
             () = is_over => {}
         }
         self.conversation.end_requests();
@@ -251,8 +240,8 @@ impl StdioClient {
         let _ = tokio::time::timeout(FINAL_RESPONSE_TIMEOUT, answered).await;
         self.tasks.shutdown().await;
         self.writer.close();
-        if !written.is_finished() {
-            let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut *written).await;
+        if !writer_task.is_finished() {
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut *writer_task).await;
         }
     }
 }
@@ -261,11 +250,11 @@ fn no_such_profile(profile: &str, gateway: &Gateway) -> ToolError {
     let names = gateway.profile_names();
     let message = match names.is_empty() {
         true => format!(
-            "no profile `{}` is configured, and no other",
+            "profile `{}` does not exist; no profiles are configured",
             UntrustedText::new(profile)
         ),
         false => format!(
-            "no profile `{}` is configured; there are {}",
+            "profile `{}` does not exist; configured profiles: {}",
             UntrustedText::new(profile),
             names.join(", ")
         ),

@@ -1,4 +1,4 @@
-//! Who is told when lists change or a resource is updated.
+//! Clients that are notified when lists change or a resource is updated.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,18 +18,18 @@ use crate::members::quoted;
 use crate::surface::Surface;
 use crate::view::View;
 
-/// What a client wants to be told.
+/// The notifications that a client subscribed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SubscriptionFilter {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resource_list: bool,
-    /// Resources, as the client names them.
+    /// Watched resources, under the URIs the client used.
     pub(crate) resources: Vec<String>,
 }
 
 impl SubscriptionFilter {
-    /// All changes of lists, as a legacy client gets them.
+    /// All list changes, which every legacy client gets.
     pub(crate) fn every_list() -> Self {
         Self {
             tools: true,
@@ -40,7 +40,7 @@ impl SubscriptionFilter {
     }
 }
 
-/// All who listen.
+/// All subscribers.
 #[derive(Default)]
 pub(crate) struct Subscribers {
     next: AtomicU64,
@@ -51,19 +51,19 @@ pub(crate) struct Subscribers {
 
 struct Subscriber {
     profile: String,
-    /// The id of the modern request that listens; a legacy client has none.
+    /// The id of a modern client's `subscriptions/listen` request. `None` for a legacy client.
     subscription: Option<Box<RawValue>>,
     filter: SubscriptionFilter,
     sink: Arc<dyn MessageSink>,
-    /// The lists as the client was last told about them.
+    /// The lists that the client was last notified about.
     seen: LastNotified,
 }
 
-/// What a client knows of.
+/// The lists that a client already knows.
 #[derive(Clone)]
 pub(crate) enum LastNotified {
     ListBytes(ListBytes),
-    /// The lists of the snapshot at the time, which nobody may have asked for yet.
+    /// The lists of the first snapshot, which may not be loaded yet.
     Snapshot(FirstSnapshot),
 }
 
@@ -75,7 +75,7 @@ impl LastNotified {
         }
     }
 
-    /// The lists, where `present` is what the view shows now.
+    /// Resolves to lists. `present` is the current surface of the view.
     fn lists(&self, view: &View, present: &Surface) -> ListBytes {
         match self {
             Self::ListBytes(lists) => lists.clone(),
@@ -88,7 +88,7 @@ impl LastNotified {
     }
 }
 
-/// The lists of a profile, to be compared.
+/// The serialized lists of a profile, for comparison.
 #[derive(Clone)]
 pub(crate) struct ListBytes {
     tools: Bytes,
@@ -108,26 +108,26 @@ impl ListBytes {
     }
 }
 
-/// ListBytes that were taken over from one snapshot to the next are the same bytes at the same place.
+/// Whether two lists differ. Lists reused between snapshots share a buffer, which makes the comparison cheap.
 fn differ(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr(), one.len()) != (other.as_ptr(), other.len()) && one != other
 }
 
-/// Listens until it is dropped.
+/// Keeps a subscription until dropped.
 pub(crate) struct SubscriptionGuard {
     shared: Weak<Shared>,
     id: u64,
 }
 
 impl SubscriptionGuard {
-    /// What its client knows of.
+    /// The lists that its client already knows.
     pub(crate) fn seen(&self) -> Option<LastNotified> {
         let shared = self.shared.upgrade()?;
         let all = lock(&shared.subscribers.all);
         all.get(&self.id).map(|subscriber| subscriber.seen.clone())
     }
 
-    /// Other resources are watched from now on; what was owed about lists stays owed.
+    /// Replaces the watched resources. Pending list notifications are kept.
     pub(crate) fn watch(&self, resources: Vec<String>) {
         if let Some(shared) = self.shared.upgrade()
             && let Some(subscriber) = lock(&shared.subscribers.all).get_mut(&self.id)
@@ -146,7 +146,7 @@ impl Drop for SubscriptionGuard {
 }
 
 impl Subscribers {
-    /// A new listener. One that listened before and was away is told what changed since `seen`.
+    /// Adds a subscriber. One that reconnects is notified of changes since `seen`.
     pub(crate) fn add(
         &self,
         shared: &Arc<Shared>,
@@ -178,12 +178,12 @@ impl Subscribers {
         }
     }
 
-    /// Looks at the lists again: the profiles may be others now.
+    /// Compares the lists again, for example after the profiles changed.
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Starts to follow the hub, once.
+    /// Starts the task that follows the hub's events, once.
     fn watch(&self, shared: &Arc<Shared>) {
         if self.is_watching.swap(true, Ordering::AcqRel) {
             return;
@@ -199,7 +199,7 @@ impl Subscribers {
                         _ => None,
                     },
                     () = changed.notified() => None,
-                    told = announcements.recv() => match told {
+                    announcement = announcements.recv() => match announcement {
                         Ok((server, Announcement::ResourceUpdated { uri })) => Some((server, uri)),
                         Ok(_) | Err(RecvError::Lagged(_)) => None,
                         Err(RecvError::Closed) => return,
@@ -211,7 +211,7 @@ impl Subscribers {
                         .subscribers
                         .notify_resource_update(&shared, &server, &uri),
                     None => {
-                        // Whatever happened meanwhile is covered by one look.
+                        // One comparison covers all pending events.
                         while events.try_recv().is_ok() {}
                         shared.subscribers.notify_list_changes(&shared);
                     }

@@ -1,4 +1,4 @@
-//! What a profile shows of a catalog, as bytes that are ready to be sent.
+//! The lists and handshake results of a profile, serialized once per snapshot.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,26 +10,26 @@ use crate::members::{Members, quoted};
 use crate::meta_tools;
 use crate::profile::Profile;
 
-/// How long a client may keep the fixed surface, which changes with the program or its configuration alone.
+/// How long clients may cache the fixed surface, which only changes with the program or its configuration.
 const FIXED_TTL_MS: u64 = 300_000;
-/// How long it may keep a list that follows the servers.
+/// How long clients may cache a list that depends on the servers.
 const LIVE_TTL_MS: u64 = 60_000;
 
-/// What everybody may ask of a gateway, whatever is configured: these bytes never change.
+/// The capabilities of every profile that does not pass through a single server. These bytes never change.
 const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}"#;
 
-/// Bytes of definitions that make a hundred tokens, as 527 real ones showed. Counting exactly would take longer
-/// than everything else that is done for a list.
+/// Bytes of definitions per hundred tokens, measured over 527 real definitions. Counting exactly would take longer
+/// than building the list.
 const BYTES_PER_HUNDRED_TOKENS: usize = 427;
 
-/// The capabilities that a server may declare and that are passed through.
+/// The server capabilities that a pass-through profile declares as its own.
 const PASSED_CAPABILITIES: [&str; 5] = ["tools", "prompts", "resources", "completions", "logging"];
 
-/// The lists of a profile over one snapshot. Each is made when it is first asked for.
+/// The lists of a profile over one snapshot. Each list is built at its first use.
 pub(crate) struct Surface {
-    /// The snapshot it was made from.
+    /// The snapshot the surface was built from.
     pub(crate) source: Arc<Catalog>,
-    /// The part of it that belongs to the profile.
+    /// The part of the snapshot that the profile contains.
     pub(crate) catalog: Arc<Catalog>,
     profile: Arc<Profile>,
     tools: OnceLock<Bytes>,
@@ -39,7 +39,7 @@ pub(crate) struct Surface {
 }
 
 impl Surface {
-    /// The surface over a snapshot; what did not change since the former one is taken over.
+    /// Creates the surface over a snapshot. Reuses the lists of `former` if nothing in them changed.
     pub(crate) fn new(source: Arc<Catalog>, profile: Arc<Profile>, former: Option<&Self>) -> Self {
         let catalog = match profile.holds_all() {
             true => source.clone(),
@@ -48,14 +48,14 @@ impl Surface {
         let same = former.filter(|former| {
             Arc::ptr_eq(&former.profile, &profile) && same_lists(&former.catalog, &catalog)
         });
-        let kept = |list: fn(&Self) -> &OnceLock<Bytes>| {
+        let reuse = |list: fn(&Self) -> &OnceLock<Bytes>| {
             same.map_or_else(OnceLock::new, |former| list(former).clone())
         };
         Self {
-            tools: kept(|s| &s.tools),
-            prompts: kept(|s| &s.prompts),
-            resources: kept(|s| &s.resources),
-            templates: kept(|s| &s.templates),
+            tools: reuse(|s| &s.tools),
+            prompts: reuse(|s| &s.prompts),
+            resources: reuse(|s| &s.resources),
+            templates: reuse(|s| &s.templates),
             source,
             catalog,
             profile,
@@ -84,7 +84,7 @@ impl Surface {
         list.clone()
     }
 
-    /// About how many tokens a model does not have to read because the tools are not all listed.
+    /// Estimates how many tokens a model saves because not all tools are listed.
     pub(crate) fn saved_tokens(&self) -> u64 {
         let all: usize = self
             .catalog
@@ -98,29 +98,23 @@ impl Surface {
 
     /// The result of `prompts/list`.
     pub(crate) fn prompts(&self) -> Bytes {
-        let list = self.prompts.get_or_init(|| {
-            let prompts = self.catalog.prompts();
-            self.offers("prompts", prompts, "name", exposed_prompt)
-        });
-        list.clone()
+        let list = || self.offers("prompts", self.catalog.prompts(), "name", exposed_prompt);
+        self.prompts.get_or_init(list).clone()
     }
 
     /// The result of `resources/list`.
     pub(crate) fn resources(&self) -> Bytes {
-        let list = self.resources.get_or_init(|| {
-            let resources = self.catalog.resources();
-            self.offers("resources", resources, "uri", exposed_uri)
-        });
-        list.clone()
+        let list = || self.offers("resources", self.catalog.resources(), "uri", exposed_uri);
+        self.resources.get_or_init(list).clone()
     }
 
     /// The result of `resources/templates/list`.
     pub(crate) fn templates(&self) -> Bytes {
-        let list = self.templates.get_or_init(|| {
+        let list = || {
             let templates = self.catalog.templates();
             self.offers("resourceTemplates", templates, "uriTemplate", exposed_uri)
-        });
-        list.clone()
+        };
+        self.templates.get_or_init(list).clone()
     }
 
     /// The result of `server/discover`.
@@ -145,7 +139,7 @@ impl Surface {
         )
     }
 
-    /// Whether a capability is declared.
+    /// Whether the profile declares a capability.
     pub(crate) fn declares(&self, capability: &str) -> bool {
         let capabilities = self.capabilities();
         let members = Members::of(&capabilities);
@@ -153,7 +147,7 @@ impl Surface {
     }
 
     fn capabilities(&self) -> String {
-        let Some(entry) = self.passed_through() else {
+        let Some(entry) = self.passthrough_entry() else {
             return CAPABILITIES.to_owned();
         };
         let declared = entry.record.capabilities.as_deref().unwrap_or(CAPABILITIES);
@@ -167,7 +161,7 @@ impl Surface {
     }
 
     fn instructions(&self) -> String {
-        match self.passed_through() {
+        match self.passthrough_entry() {
             Some(entry) => {
                 let own = entry.record.instructions.as_deref();
                 escape_hidden(own.unwrap_or_default()).into_owned()
@@ -184,8 +178,8 @@ impl Surface {
         }
     }
 
-    /// The one server that a profile without prefixes stands for.
-    fn passed_through(&self) -> Option<&Arc<ServerEntry>> {
+    /// The server that a profile without prefixes passes through.
+    fn passthrough_entry(&self) -> Option<&Arc<ServerEntry>> {
         self.catalog.server(&self.profile.sole_server()?)
     }
 
@@ -218,7 +212,7 @@ impl Surface {
         out.into()
     }
 
-    /// What one server calls private makes the whole list so.
+    /// The cache scope. One private server makes the whole list private.
     fn scope(&self) -> &'static str {
         let lists_tools = self.profile.lists_servers();
         let is_private = lists_tools && self.catalog.servers().any(|entry| entry.record.private);
@@ -226,17 +220,17 @@ impl Surface {
     }
 }
 
-/// A list while it is written, item after item into one buffer: a large catalog is copied once.
+/// Writes a list into one buffer, so that a large catalog is copied only once.
 struct ListWriter {
     out: String,
     is_empty: bool,
 }
 
 impl ListWriter {
-    /// Room for everything around the items, and for the fixed tools.
+    /// Space for the envelope and the meta tools.
     const ENVELOPE_BYTES: usize = 4096;
 
-    /// An empty list under a key, with room for items of these sizes.
+    /// Starts a list under a key, with capacity for items of these sizes.
     fn of(key: &str, sizes: impl Iterator<Item = usize>) -> Self {
         let mut out =
             String::with_capacity(sizes.map(|size| size + 1).sum::<usize>() + Self::ENVELOPE_BYTES);
@@ -247,7 +241,7 @@ impl ListWriter {
         }
     }
 
-    /// Where the next item is written.
+    /// The buffer for the next item.
     fn next_item(&mut self) -> &mut String {
         if !std::mem::take(&mut self.is_empty) {
             self.out.push(',');
@@ -256,8 +250,8 @@ impl ListWriter {
     }
 }
 
-/// Writes a tool as it is listed: the server's own words under our name, with the user's description if
-/// there is one. Hidden characters are written out, since a model would read what nobody sees.
+/// Writes a tool's definition under its exposed name, with the user's description if there is one. Hidden characters
+/// are escaped, because a model would read text that people cannot see.
 fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
     let own = tool
         .user_override()
@@ -270,7 +264,7 @@ fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
         && let Some(rest) = after_name(definition, tool.name())
     {
         out.push_str(r#"{"name":""#);
-        // An exposed name has no character that JSON would escape.
+        // Exposed names never need JSON escapes.
         out.push_str(tool.exposed().as_str());
         out.push('"');
         return out.push_str(rest);
@@ -287,8 +281,8 @@ fn write_definition(tool: &ToolView<'_>, prefix: bool, out: &mut String) {
     out.push_str(&members.to_string());
 }
 
-/// What follows the name in a definition that begins with it, as nearly all do. No second name can follow:
-/// a definition that has a key twice is refused when it is received.
+/// Returns the text after the name in a definition that begins with it, as nearly all do. There is no second name:
+/// definitions with duplicate keys are rejected when they are received.
 fn after_name<'a>(definition: &'a str, name: &str) -> Option<&'a str> {
     let after = |text: &'a str, mark: char| text.strip_prefix(mark).map(str::trim_ascii_start);
     let key = after(definition, '{')?.strip_prefix(r#""name""#)?;
@@ -306,7 +300,7 @@ fn info(version: &str) -> String {
     )
 }
 
-/// Whether two catalogs give the same lists. Marks such as "being discovered" change nothing in them.
+/// Whether two catalogs produce the same lists. States such as "being discovered" do not affect them.
 fn same_lists(one: &Catalog, other: &Catalog) -> bool {
     let same_entry = |one: &Arc<ServerEntry>, other: &Arc<ServerEntry>| {
         Arc::ptr_eq(&one.record, &other.record) && Arc::ptr_eq(&one.spec, &other.spec)
@@ -330,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_cut_out_only_where_it_stands_first_and_unescaped() {
+    fn a_name_is_only_replaced_if_it_is_first_and_unescaped() {
         check(r#"{"name":"a","x":[1]}"#, "a", Some(r#","x":[1]}"#));
         check("{ \"name\" :\n\"a\" }", "a", Some(" }"));
         check(r#"{"name":"a"}"#, "a", Some("}"));

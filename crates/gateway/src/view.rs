@@ -1,4 +1,4 @@
-//! A profile with its lists as of now.
+//! A profile with its cached lists.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,14 +9,14 @@ use pegboard_hub::Hub;
 use crate::profile::Profile;
 use crate::surface::Surface;
 
-/// A profile, and the lists made from the last snapshot that it was asked about.
+/// A profile and the surface built from the latest snapshot that was requested.
 pub(crate) struct View {
     pub(crate) profile: Arc<Profile>,
     surface: ArcSwapOption<Surface>,
-    /// How often its tools were listed since that was last asked for.
+    /// `tools/list` requests since the last [`View::take_lists`].
     lists: AtomicU64,
-    /// What is the same over every snapshot, made without one.
-    outline: OnceLock<Arc<Surface>>,
+    /// The surface of a fixed profile, built without a snapshot.
+    handshake_surface: OnceLock<Arc<Surface>>,
 }
 
 impl View {
@@ -25,31 +25,31 @@ impl View {
             profile: Arc::new(profile),
             surface: ArcSwapOption::empty(),
             lists: AtomicU64::new(0),
-            outline: OnceLock::new(),
+            handshake_surface: OnceLock::new(),
         }
     }
 
-    /// Its tools were listed.
+    /// Counts a `tools/list` request.
     pub(crate) fn count_list(&self) {
         self.lists.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often its tools were listed since this was last asked.
+    /// Returns and resets the number of `tools/list` requests.
     pub(crate) fn take_lists(&self) -> u64 {
         self.lists.swap(0, Ordering::Relaxed)
     }
 
-    /// What answers a handshake and `tools/list`. A fixed profile needs no catalog for that, so one that nobody
-    /// has read yet stays unread.
-    pub(crate) fn outline(&self, hub: &Hub) -> Arc<Surface> {
+    /// The surface for the handshake and `tools/list`. A fixed profile does not need the catalog for it, so an unloaded
+    /// catalog stays unloaded.
+    pub(crate) fn handshake_surface(&self, hub: &Hub) -> Arc<Surface> {
         if hub.is_catalog_loaded() || !self.profile.is_fixed() {
             return self.surface(hub);
         }
         let made = || Arc::new(Surface::new(Arc::default(), self.profile.clone(), None));
-        self.outline.get_or_init(made).clone()
+        self.handshake_surface.get_or_init(made).clone()
     }
 
-    /// The lists over the present snapshot.
+    /// The surface over the current snapshot.
     pub(crate) fn surface(&self, hub: &Hub) -> Arc<Surface> {
         let catalog = hub.catalog();
         let former = self.surface.load_full();

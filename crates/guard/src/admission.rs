@@ -1,4 +1,4 @@
-//! From what a server sent to the tools that Pegboard keeps.
+//! Admission of the tools that a server sent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,20 +15,20 @@ use crate::nesting::nesting;
 use crate::schema::{Problem, check_input, check_output};
 use crate::{estimate_tokens, fallback_summary, fingerprint, shorten, summarise};
 
-/// Characters of a tool's name in a rejection.
+/// Maximum number of characters of a tool name in a rejection.
 const SHOWN_NAME: usize = 80;
 
-/// What is left of a server's list after each tool was looked at.
+/// The result of checking a server's tool list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Admission {
-    /// The sound tools, sorted by name.
+    /// The admitted tools, sorted by name.
     pub tools: Vec<Tool>,
-    /// Why each of the others is not among them, in the order they were sent.
+    /// The rejected tools, in the order they were sent.
     pub rejections: Vec<Rejection>,
 }
 
-/// Looks at each tool by itself; a bad one costs only itself. `over_http` adds the rules for arguments
-/// that travel as HTTP headers.
+/// Checks each tool independently; an invalid one does not affect the others. `over_http` adds the rules for arguments
+/// that are sent as HTTP headers.
 pub fn admit(
     server: &ServerName,
     over_http: bool,
@@ -38,8 +38,7 @@ pub fn admit(
     admit_with_known(server, over_http, raw, &[], limits)
 }
 
-/// The same for a server whose tools are known: a definition that did not change by a byte was looked at
-/// before, and is taken over.
+/// Like [`admit`], but reuses the result for definitions that are byte-identical to a known tool.
 pub fn admit_with_known(
     server: &ServerName,
     over_http: bool,
@@ -52,11 +51,11 @@ pub fn admit_with_known(
     let (mut names, mut exposed) = (HashSet::new(), HashSet::new());
     for (position, definition) in raw.iter().enumerate() {
         let definition = definition.get();
-        let verdict = match known.get(definition) {
+        let admitted = match known.get(definition) {
             Some(tool) => Ok(Tool::clone(tool)),
             None => admit_one(server, over_http, definition, limits),
         };
-        let verdict = verdict.and_then(|tool| {
+        let admitted = admitted.and_then(|tool| {
             if names.contains(&tool.name) {
                 return Err((
                     Reason::ToolDuplicate,
@@ -69,7 +68,7 @@ pub fn admit_with_known(
             }
             Ok(tool)
         });
-        match verdict {
+        match admitted {
             Ok(tool) => {
                 names.insert(tool.name.clone());
                 exposed.insert(tool.exposed.clone());
@@ -105,7 +104,7 @@ fn admit_one(
     let fields = Fields::read(definition).map_err(|error| malformed(error.to_string()))?;
     check_nesting(&fields, limits)?;
     if has_duplicate_key(definition) {
-        return Err(malformed("an object in it has the same key twice"));
+        return Err(malformed("an object has a duplicate key"));
     }
     let name = name_of(&fields)?;
     let title = text_of(&fields, "title")?;
@@ -128,8 +127,8 @@ fn admit_one(
     let says_deprecated = |value: &Value| value.get("deprecated") == Some(&Value::Bool(true));
     let deprecated =
         says_deprecated(&hints) || says_deprecated(&meta) || opens_with_deprecated(&description);
-    let fingerprint = fingerprint(definition)
-        .ok_or_else(|| malformed("the definition cannot be read as JSON"))?;
+    let fingerprint =
+        fingerprint(definition).ok_or_else(|| malformed("the definition is not valid JSON"))?;
     let hinted_title = hints
         .get("title")
         .and_then(Value::as_str)
@@ -154,7 +153,7 @@ fn admit_one(
     })
 }
 
-/// Nothing may be parsed in depth before this.
+/// Must run before anything is parsed recursively.
 fn check_nesting(fields: &Fields<'_>, limits: &Limits) -> Result<(), Problem> {
     for (name, raw) in fields.iter() {
         let depth = nesting(raw);
@@ -182,7 +181,7 @@ fn name_of(fields: &Fields<'_>) -> Result<String, Problem> {
             Err(wrong("the name is longer than 128 characters"))
         }
         Ok(Some(Value::String(name))) => Ok(name),
-        Ok(None) => Err(wrong("there is no name")),
+        Ok(None) => Err(wrong("the name is missing")),
         Ok(Some(_)) | Err(_) => Err(wrong("the name is not a string")),
     }
 }
@@ -195,7 +194,7 @@ fn text_of(fields: &Fields<'_>, key: &str) -> Result<Option<String>, Problem> {
     }
 }
 
-/// An object that may be left out; `Value::Null` then.
+/// An optional object; `Value::Null` if it is missing.
 fn object_of(fields: &Fields<'_>, key: &str) -> Result<Value, Problem> {
     match fields.value(key) {
         Ok(None) => Ok(Value::Null),
@@ -208,9 +207,7 @@ fn annotations_of(hints: &Value) -> Result<Annotations, Problem> {
     for (key, hint) in hints.as_object().into_iter().flatten() {
         if key.ends_with("Hint") && !hint.is_boolean() && !hint.is_null() {
             let shown = UntrustedText::new(key).shortened(SHOWN_NAME);
-            return Err(malformed(format!(
-                "`annotations.{shown}` is not true or false"
-            )));
+            return Err(malformed(format!("`annotations.{shown}` is not a boolean")));
         }
     }
     let hint = |key: &str| hints.get(key).and_then(Value::as_bool);
@@ -235,7 +232,7 @@ fn malformed(detail: impl Into<String>) -> Problem {
     (Reason::ToolMalformed, detail.into())
 }
 
-/// The name of a tool that was not accepted, or its position in the list.
+/// The name of a rejected tool, or its position in the list.
 fn shown_name(definition: &str, position: usize) -> String {
     let name = Fields::read(definition)
         .ok()

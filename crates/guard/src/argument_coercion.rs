@@ -1,17 +1,21 @@
-//! Arguments in the forms that models really send.
+//! Lenient parsing of arguments in the forms that models actually send.
 
 use pegboard_model::{Reason, ToolError};
 use serde_json::value::RawValue;
 
 use crate::arguments::ARGUMENTS_BYTES_MAX;
 
-/// The arguments as an object: an object stays byte for byte, nothing at all (`null` or an empty text) is
-/// `{}`, and a string that holds an object is that object. Anything else is a mistake that can be read.
+/// Converts arguments to an object: an object is kept verbatim, `null` and an empty string become `{}`, and a string
+/// that contains a JSON object becomes that object.
+///
+/// # Errors
+///
+/// Returns [`Reason::ArgsInvalid`] for anything else.
 pub fn coerce_arguments(raw: &RawValue) -> Result<Box<RawValue>, ToolError> {
     let text = raw.get();
     if text.len() > ARGUMENTS_BYTES_MAX {
         let message =
-            format!("the arguments hold more than the allowed {ARGUMENTS_BYTES_MAX} bytes");
+            format!("the arguments are larger than the allowed {ARGUMENTS_BYTES_MAX} bytes");
         return Err(invalid(message));
     }
     match text.as_bytes().first() {
@@ -32,23 +36,20 @@ pub fn coerce_arguments(raw: &RawValue) -> Result<Box<RawValue>, ToolError> {
 }
 
 fn from_text(quoted: &str) -> Result<Box<RawValue>, ToolError> {
-    let held: String = serde_json::from_str(quoted).map_err(|error| {
-        invalid(format!(
-            "the arguments are a string that cannot be read: {error}"
-        ))
-    })?;
-    if held.trim().is_empty() {
+    let content: String = serde_json::from_str(quoted)
+        .map_err(|error| invalid(format!("the arguments are an invalid string: {error}")))?;
+    if content.trim().is_empty() {
         return empty();
     }
-    match RawValue::from_string(held) {
+    match RawValue::from_string(content) {
         Ok(inner) if inner.get().starts_with('{') => Ok(inner),
         Ok(inner) if inner.get() == "null" => empty(),
         Ok(_) => Err(invalid(
-            "the arguments are a string that holds JSON, but no object; give the object itself"
+            "the arguments are a string that contains JSON other than an object; pass the object itself"
                 .to_owned(),
         )),
         Err(error) => Err(invalid(format!(
-            "the arguments are a string that is not JSON ({error}); give a JSON object, not a string"
+            "the arguments are a string that is not JSON ({error}); pass a JSON object, not a string"
         ))),
     }
 }
@@ -58,7 +59,7 @@ fn empty() -> Result<Box<RawValue>, ToolError> {
 }
 
 fn invalid(message: String) -> ToolError {
-    let remedy = "Give `arguments` as a JSON object whose members are the tool's arguments.";
+    let remedy = "Pass `arguments` as a JSON object whose members are the tool's arguments.";
     ToolError::new(Reason::ArgsInvalid, message)
         .at_field("")
         .with_remedy(remedy)

@@ -1,4 +1,4 @@
-//! A mistake in some arguments, in words that lead to a better try.
+//! Error messages for invalid arguments, written so that the caller can correct the call.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -7,31 +7,31 @@ use serde_json::{Map, Value};
 
 use crate::signature::type_summary;
 
-/// Characters of a schema's own words in a message.
+/// Maximum number of characters of a schema in a message.
 pub(crate) const SHOWN: usize = 160;
-/// Characters of an argument's name that are shown as one that may have been meant.
+/// Maximum number of characters of a suggested argument name.
 const SHOWN_NAME: usize = 60;
-/// Names that are compared with one that is not known.
+/// Maximum number of names that are compared with an unknown one.
 const COMPARED: usize = 200;
-/// Bytes of a text that is looked into for the value that should have stood there.
-const LOOKED_INTO: usize = 64 * 1024;
-/// How alike two names must be, from 0 to 1, for one to be meant by the other.
-const ALIKE: f64 = 0.6;
+/// Maximum bytes of a string that is parsed to see whether it contains the expected value.
+const PARSED_BYTES: usize = 64 * 1024;
+/// Minimum similarity, from 0 to 1, of a suggested name.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// One mistake in some arguments.
+/// One validation error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentError {
-    /// Where it is, as a JSON pointer; empty for the arguments as a whole.
+    /// The affected field as a JSON pointer; empty for the arguments as a whole.
     pub field: String,
-    /// What is wrong, to be read after the field: `is missing`.
+    /// What is wrong, as a predicate that follows the field: `is missing`.
     pub problem: String,
 }
 
-/// Puts a validator's error into words that never repeat the caller's values.
-pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Vec<ArgumentError>) {
+/// Converts a validation error to messages that never contain the caller's values.
+pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, errors: &mut Vec<ArgumentError>) {
     let place = error.instance_path().to_string();
     let child = |name: &str| format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
-    let mut tell = |field: String, problem: String| faults.push(ArgumentError { field, problem });
+    let mut report = |field: String, problem: String| errors.push(ArgumentError { field, problem });
     let schema = || {
         let path = error.schema_path().to_string();
         root.pointer(path.rsplit_once('/')?.0)
@@ -43,10 +43,10 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
             let given = error.instance().as_object().into_iter().flat_map(Map::keys);
             let unknown = given.filter(|given| known.is_some_and(|k| !k.contains_key(*given)));
             let problem = match nearest(name, unknown.map(String::as_str)) {
-                Some(given) => format!("is missing; `{given}` is not known"),
+                Some(given) => format!("is missing; `{given}` is unknown"),
                 None => "is missing".to_owned(),
             };
-            tell(child(name), problem);
+            report(child(name), problem);
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
@@ -54,10 +54,10 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
             for name in unexpected {
                 let names = known.into_iter().flat_map(Map::keys).map(String::as_str);
                 let problem = match nearest(name, names) {
-                    Some(meant) => format!("is not known; `{meant}` is"),
-                    None => "is not known".to_owned(),
+                    Some(meant) => format!("is unknown (did you mean `{meant}`?)"),
+                    None => "is unknown".to_owned(),
                 };
-                tell(child(name), problem);
+                report(child(name), problem);
             }
         }
         ValidationErrorKind::Type { kind } => {
@@ -68,11 +68,11 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
                 }
             };
             let hint = match is_quoted(error.instance(), &wanted) {
-                true => "; give the value itself, not a text that holds it",
+                true => "; pass the value itself, not a string that contains it",
                 false => "",
             };
             let (wanted, given) = (wanted.join(" or "), kind_of(error.instance()));
-            tell(place, format!("must be {wanted}, not {given}{hint}"));
+            report(place, format!("must be {wanted}, not {given}{hint}"));
         }
         ValidationErrorKind::Enum { options } => {
             let written = options.to_string();
@@ -83,23 +83,23 @@ pub(crate) fn explain(root: &Value, error: &ValidationError<'_>, faults: &mut Ve
             } else {
                 String::new()
             };
-            tell(place, format!("must be one of {shown}{total}"));
+            report(place, format!("must be one of {shown}{total}"));
         }
         ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
             let forms = schema().map(|schema| type_summary(root, schema));
             let problem = match forms.filter(|forms| forms != "any") {
-                Some(forms) => format!("fits none of the allowed forms ({forms})"),
-                None => "fits none of the allowed forms".to_owned(),
+                Some(forms) => format!("matches none of the allowed types ({forms})"),
+                None => "matches none of the allowed types".to_owned(),
             };
-            tell(place, problem);
+            report(place, problem);
         }
-        // A pattern that gave up has not decided anything.
+        // A pattern whose engine gave up has no result.
         ValidationErrorKind::RegexEngineFailure { .. } => {}
         _ => {
-            let words = error.masked_with("it").to_string();
-            tell(
+            let text = error.masked_with("it").to_string();
+            report(
                 place,
-                format!("is wrong: {}", UntrustedText::new(&words).shortened(SHOWN)),
+                format!("is invalid: {}", UntrustedText::new(&text).shortened(SHOWN)),
             );
         }
     }
@@ -109,15 +109,15 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties")?.as_object()
 }
 
-/// The name that is most like another, ready to be shown.
+/// The most similar name, escaped for display.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let name = folded(name);
     let similarity = |other: &str| strsim::normalized_damerau_levenshtein(&name, &folded(other));
-    let alike = names
+    let similar = names
         .take(COMPARED)
         .map(|other| (similarity(other), other))
-        .filter(|(similarity, _)| *similarity >= ALIKE);
-    let (_, nearest) = alike.max_by(|one, other| one.0.total_cmp(&other.0))?;
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY);
+    let (_, nearest) = similar.max_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(
         UntrustedText::new(nearest)
             .shortened(SHOWN_NAME)
@@ -125,15 +125,15 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<Strin
     )
 }
 
-/// Without what spellings of one name differ in.
+/// The name without the characters and case in which spellings differ.
 fn folded(name: &str) -> String {
     let kept = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
     kept.take(SHOWN_NAME).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a text holds, as JSON, a value of one of the wanted kinds.
+/// Whether a string contains JSON of one of the wanted types.
 fn is_quoted(value: &Value, wanted: &[String]) -> bool {
-    let Some(text) = value.as_str().filter(|text| text.len() <= LOOKED_INTO) else {
+    let Some(text) = value.as_str().filter(|text| text.len() <= PARSED_BYTES) else {
         return false;
     };
     let held = serde_json::from_str::<Value>(text).ok();

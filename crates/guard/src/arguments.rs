@@ -1,4 +1,4 @@
-//! Arguments against a tool's own schema, before a server is touched.
+//! Validation of arguments against a tool's own schema, before its server is contacted.
 
 use jsonschema::Validator;
 use pegboard_model::{Reason, Tool, ToolError, ToolResult, UntrustedText};
@@ -10,13 +10,14 @@ use crate::regex_limits::{drop_surplus_patterns, drop_unusable_patterns, linear_
 use crate::validation_cost::SchemaFeatures;
 use crate::{signature, validation_cost};
 
-/// Bytes that arguments may hold in all.
+/// Maximum size of all arguments in bytes.
 pub const ARGUMENTS_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of a field's place that are told whole.
+/// Longest field path in bytes that is reported in full.
 const FIELD_BYTES: usize = 1_000;
-/// Mistakes that are told at once.
-const FAULTS_SHOWN: usize = 5;
-/// A schema made ready to check arguments.
+/// Maximum number of reported errors.
+const ERRORS_SHOWN: usize = 5;
+
+/// A compiled schema that validates arguments.
 pub struct ArgumentValidator {
     schema: Value,
     features: SchemaFeatures,
@@ -24,14 +25,14 @@ pub struct ArgumentValidator {
 }
 
 impl ArgumentValidator {
-    /// Prepares the text of a schema. `None` when it is not a schema, or refers to what is not in it:
-    /// then the server itself is the judge.
+    /// Compiles the text of a schema. Returns `None` if it is not a valid schema or has unresolved references; then
+    /// validation is left to the server.
     pub fn new(schema: &str) -> Option<Self> {
         Self::prepare(schema, false)
     }
 
-    /// The same for somebody who must be sure: texts must also have the `format` that the schema names,
-    /// and a pattern that cannot be checked makes the schema unusable.
+    /// Like [`Self::new`], but strict: strings must match the `format` of the schema, and an unsupported pattern makes
+    /// the schema unusable.
     pub fn strict(schema: &str) -> Option<Self> {
         Self::prepare(schema, true)
     }
@@ -42,7 +43,7 @@ impl ArgumentValidator {
         let dialect = dialect.as_ref().and_then(Value::as_str);
         let dialect = dialect.unwrap_or_default();
         let draft = match strict {
-            // Which formats there are depends on the revision.
+            // The known formats depend on the draft.
             true => draft_named(dialect),
             false => draft_for(dialect, &schema),
         };
@@ -73,78 +74,91 @@ impl ArgumentValidator {
         })
     }
 
-    /// The first mistakes in some arguments; none when they fit, `None` when that cannot be told within
-    /// a fixed effort.
+    /// Returns the first validation errors; empty if the arguments are valid, `None` if validation would exceed the cost
+    /// limit.
     pub fn errors(&self, arguments: &Value) -> Option<Vec<ArgumentError>> {
         if !validation_cost::is_bounded(&self.schema, self.features, arguments) {
             return None;
         }
-        let mut faults = Vec::new();
-        // Finding out what is wrong costs far more than that nothing is.
+        let mut errors = Vec::new();
+        // Collecting errors costs far more than checking validity.
         if self.validator.is_valid(arguments) {
-            return Some(faults);
+            return Some(errors);
         }
         for error in self.validator.iter_errors(arguments) {
-            explain(&self.schema, &error, &mut faults);
-            if faults.len() >= FAULTS_SHOWN {
+            explain(&self.schema, &error, &mut errors);
+            if errors.len() >= ERRORS_SHOWN {
                 break;
             }
         }
-        faults.truncate(FAULTS_SHOWN);
-        Some(faults)
+        errors.truncate(ERRORS_SHOWN);
+        Some(errors)
     }
 }
 
-/// Checks arguments against a tool's schema as the server wrote it. A schema that cannot be used blocks
-/// no call: the server checks again in any case.
+/// Checks arguments against a tool's schema. An unusable schema does not block calls, because the server validates them
+/// as well.
+///
+/// # Errors
+///
+/// Returns [`Reason::ArgsInvalid`] with the first errors and the tool's signature.
 pub fn check_arguments(tool: &Tool, arguments: &Value) -> ToolResult<()> {
-    let check = ArgumentValidator::new(tool.input_schema());
+    let validator = ArgumentValidator::new(tool.input_schema());
     let signature = || signature(tool);
-    check_arguments_with(check.as_ref(), tool.exposed.as_str(), signature, arguments)
+    check_arguments_with(
+        validator.as_ref(),
+        tool.exposed.as_str(),
+        signature,
+        arguments,
+    )
 }
 
-/// The same with a schema that was made ready before, for a tool of any kind.
+/// Like [`check_arguments`], with a schema that is already compiled.
+///
+/// # Errors
+///
+/// Returns [`Reason::ArgsInvalid`] with the first errors and the tool's signature.
 pub fn check_arguments_with(
-    check: Option<&ArgumentValidator>,
+    validator: Option<&ArgumentValidator>,
     exposed: &str,
     signature: impl FnOnce() -> String,
     arguments: &Value,
 ) -> ToolResult<()> {
-    let faults = if !arguments.is_object() {
+    let errors = if !arguments.is_object() {
         let problem = format!("must be an object, not {}", kind_of(arguments));
         vec![ArgumentError {
             field: String::new(),
             problem,
         }]
     } else if text_bytes(arguments) > ARGUMENTS_BYTES_MAX {
-        let problem = format!("hold more than the allowed {ARGUMENTS_BYTES_MAX} bytes");
+        let problem = format!("are larger than the allowed {ARGUMENTS_BYTES_MAX} bytes");
         vec![ArgumentError {
             field: String::new(),
             problem,
         }]
     } else {
-        check
-            .and_then(|check| check.errors(arguments))
+        validator
+            .and_then(|validator| validator.errors(arguments))
             .unwrap_or_default()
     };
-    let Some(first) = faults.first() else {
+    let Some(first) = errors.first() else {
         return Ok(());
     };
-    let told: Vec<String> = faults
+    let shown: Vec<String> = errors
         .iter()
-        .map(|fault| match fault.field.as_str() {
-            "" => format!("they {}", fault.problem),
+        .map(|error| match error.field.as_str() {
+            "" => format!("they {}", error.problem),
             field => format!(
                 "`{}` {}",
                 UntrustedText::new(field).shortened(SHOWN),
-                fault.problem
+                error.problem
             ),
         })
         .collect();
     let message = format!(
-        "the arguments of `{}` do not fit: {}. It takes `{}`.",
+        "invalid arguments for `{}`: {}. Its signature is `{}`.",
         exposed,
-        told.join("; "),
+        shown.join("; "),
         signature(),
     );
     let field = match first.field.len() {
@@ -158,7 +172,7 @@ pub fn check_arguments_with(
         .at_field(field))
 }
 
-/// About the bytes that a value takes as JSON; the nesting is bounded by the parser that made it.
+/// Approximate size of a value as JSON. Recursion is bounded by the parser's nesting limit.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

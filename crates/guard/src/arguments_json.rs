@@ -1,7 +1,7 @@
-//! Arguments as a value, in which every key stands once.
+//! Parsing of arguments without duplicate keys.
 //!
-//! Readers of JSON differ in which of two equal keys counts. A person who approves, the check against the schema and
-//! the server would each look at another value, so such arguments are refused before any of them does.
+//! JSON parsers differ in which value of a duplicate key they use. The person who approves a call, the schema check and
+//! the server could each see a different value, so such arguments are rejected first.
 
 use std::fmt;
 
@@ -10,10 +10,14 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// Characters of a repeated key in a message.
+/// Maximum number of characters of a duplicate key in a message.
 const SHOWN: usize = 80;
 
-/// Reads arguments; an object that has a key twice, at any depth, is an error that names the key.
+/// Parses arguments.
+///
+/// # Errors
+///
+/// Returns [`Reason::ArgsInvalid`] if the text is not JSON, or if an object at any depth has a duplicate key.
 pub fn parse_arguments(json: &str) -> ToolResult<Value> {
     match serde_json::from_str::<Unique>(json) {
         Ok(Unique(value)) => Ok(value),
@@ -21,7 +25,7 @@ pub fn parse_arguments(json: &str) -> ToolResult<Value> {
             Reason::ArgsInvalid,
             format!("the arguments are ambiguous: {error}"),
         )
-        .with_remedy("Give every key once.")),
+        .with_remedy("Write every key only once.")),
         Err(error) => Err(ToolError::new(
             Reason::ArgsInvalid,
             format!("the arguments are not JSON: {error}"),
@@ -29,7 +33,7 @@ pub fn parse_arguments(json: &str) -> ToolResult<Value> {
     }
 }
 
-/// A value in which no object has a key twice.
+/// A value without duplicate keys.
 struct Unique(Value);
 
 impl<'de> Deserialize<'de> for Unique {
@@ -44,7 +48,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON in which every key stands once")
+        f.write_str("JSON without duplicate keys")
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
@@ -88,9 +92,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         while let Some(key) = entries.next_key::<String>()? {
             if map.contains_key(&key) {
                 let key = UntrustedText::new(&key).shortened(SHOWN).to_string();
-                return Err(A::Error::custom(format_args!(
-                    "the key `{key}` is there twice"
-                )));
+                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
             }
             let Unique(value) = entries.next_value()?;
             map.insert(key, value);
@@ -105,22 +107,22 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn refused(json: &str, words: &str) {
+    fn rejected(json: &str, part: &str) {
         let error = parse_arguments(json).unwrap_err();
         assert_eq!(error.reason, Reason::ArgsInvalid, "{json}");
-        assert!(error.message.contains(words), "{json}: {}", error.message);
+        assert!(error.message.contains(part), "{json}: {}", error.message);
     }
 
     #[test]
-    fn r_sec_10_a_key_that_is_there_twice_is_refused_by_name() {
-        refused(r#"{"path":"a","path":"b"}"#, "`path`");
-        refused(r#"{"a":[{"b":{"c":1,"\u0063":2}}]}"#, "`c`");
-        refused(r#"{"\u001b":1,"\u001b":2}"#, "twice");
-        refused("{broken", "not JSON");
+    fn r_sec_10_a_duplicate_key_is_rejected_by_name() {
+        rejected(r#"{"path":"a","path":"b"}"#, "`path`");
+        rejected(r#"{"a":[{"b":{"c":1,"\u0063":2}}]}"#, "`c`");
+        rejected(r#"{"\u001b":1,"\u001b":2}"#, "duplicate");
+        rejected("{broken", "not JSON");
     }
 
     #[test]
-    fn r_sec_10_everything_else_is_read_as_before() {
+    fn r_sec_10_everything_else_is_parsed_like_serde_json() {
         for json in [
             r#"{"a":{"a":{"a":null}},"A":-1.5e3,"b":[true,"x",18446744073709551615]}"#,
             r#"[{"a":1},{"a":2}]"#,
@@ -134,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn r_sec_10_any_text_gets_an_answer(json in "[{}\\[\\]\",:a1 ]{0,40}") {
+        fn r_sec_10_any_text_gets_a_result(json in "[{}\\[\\]\",:a1 ]{0,40}") {
             let ours = parse_arguments(&json);
             let theirs: Result<Value, _> = serde_json::from_str(&json);
             if let Ok(ours) = ours {

@@ -1,4 +1,4 @@
-//! Texts that look alike to a person have the same skeleton.
+//! Confusable texts: texts that look alike have the same skeleton.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::confusable_detection::skeleton;
 
-/// The skeletons of the ASCII characters: names of tools are nearly always ASCII, and long lists have many.
+/// Skeletons of the ASCII characters. Tool names are nearly always ASCII, and long lists contain many.
 static ASCII: LazyLock<Vec<String>> = LazyLock::new(|| {
     let characters = (0..128_u8).map(char::from);
     characters
@@ -14,15 +14,15 @@ static ASCII: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The skeleton of a text after Unicode Technical Standard #39, without regard to case, to characters that cannot
-/// be seen and to space around it.
-pub(crate) fn look(text: &str) -> String {
+/// The skeleton of a text according to Unicode Technical Standard #39, ignoring case, invisible characters and
+/// surrounding white space.
+pub(crate) fn skeleton_of(text: &str) -> String {
     if !text.is_ascii() {
         return folded(text).trim().to_owned();
     }
     let parts = text.bytes().filter_map(|byte| ASCII.get(usize::from(byte)));
-    let look: String = parts.map(String::as_str).collect();
-    look.trim().to_owned()
+    let skeleton: String = parts.map(String::as_str).collect();
+    skeleton.trim().to_owned()
 }
 
 fn folded(text: &str) -> String {
@@ -31,11 +31,11 @@ fn folded(text: &str) -> String {
     folded.to_lowercase()
 }
 
-/// The groups of names that look alike, each as positions in the list; names that look like no other are in none.
+/// Groups of confusable names, each as positions in the list. Names that are unique are in no group.
 pub fn confusable_groups<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, name) in names.enumerate() {
-        groups.entry(look(name)).or_default().push(at);
+        groups.entry(skeleton_of(name)).or_default().push(at);
     }
     groups
         .into_values()
@@ -49,7 +49,11 @@ mod tests {
 
     #[track_caller]
     fn alike(one: &str, other: &str, expected: bool) {
-        assert_eq!(look(one) == look(other), expected, "{one} {other}");
+        assert_eq!(
+            skeleton_of(one) == skeleton_of(other),
+            expected,
+            "{one} {other}"
+        );
     }
 
     #[test]
@@ -80,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn the_short_way_for_ascii_gives_the_same() {
+    fn the_fast_path_for_ascii_gives_the_same() {
         let all: String = (0..128_u8).map(char::from).collect();
-        assert_eq!(look(&all), folded(&all).trim());
+        assert_eq!(skeleton_of(&all), folded(&all).trim());
     }
 }

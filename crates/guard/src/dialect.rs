@@ -1,9 +1,9 @@
-//! In which revision of the schema language a schema is read.
+//! Selection of the JSON Schema draft for a schema.
 
 use jsonschema::Draft;
 use serde_json::Value;
 
-/// Words that draft 7 lacks or reads in another way than 2020-12 does.
+/// Keywords that draft 7 lacks or interprets differently from draft 2020-12.
 const DRAFT_DEPENDENT: [&str; 18] = [
     "$anchor",
     "$dynamicAnchor",
@@ -25,7 +25,7 @@ const DRAFT_DEPENDENT: [&str; 18] = [
     "unevaluatedProperties",
 ];
 
-/// The revision that a schema names, else the newest.
+/// The draft that a schema declares, or 2020-12 by default.
 pub(crate) fn draft_named(dialect: &str) -> Draft {
     let drafts = [
         ("draft-04", Draft::Draft4),
@@ -37,10 +37,10 @@ pub(crate) fn draft_named(dialect: &str) -> Draft {
     known.map_or(Draft::Draft202012, |(_, draft)| draft)
 }
 
-/// The revision to read a schema in when formats do not count.
+/// The draft for a schema if formats are not validated.
 ///
-/// Before its first schema of a revision, the library makes the rules for all schemas of that revision ready, which
-/// takes far longer for the newest one than for draft 7. So a schema that means the same in both is read as the older.
+/// Before the first schema of a draft, the library compiles the metaschema of that draft, which takes far longer for
+/// 2020-12 than for draft 7. So a schema that means the same in both is treated as draft 7.
 pub(crate) fn draft_for(dialect: &str, schema: &Value) -> Draft {
     match draft_named(dialect) {
         Draft::Draft202012 if is_same_in_draft_7(schema) => Draft::Draft7,
@@ -48,7 +48,8 @@ pub(crate) fn draft_for(dialect: &str, schema: &Value) -> Draft {
     }
 }
 
-/// Whether no word in it is read otherwise. A property of such a name counts as the word, which costs only time.
+/// Whether a schema has no draft-dependent keywords. A property with such a name counts as the keyword, which costs only
+/// time.
 fn is_same_in_draft_7(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| {
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_means_the_same_is_read_as_the_older_revision() {
+    fn only_equivalent_schemas_are_treated_as_draft_7() {
         let plain = json!({"type": "object", "properties": {"a": {"items": {"enum": [1]}}}});
         check("", plain.clone(), Draft::Draft7);
         check(
@@ -89,8 +90,8 @@ mod tests {
             plain,
             Draft::Draft4,
         );
-        for word in DRAFT_DEPENDENT.into_iter().chain(["prefixItems"]) {
-            check("", json!({"anyOf": [{word: {}}]}), Draft::Draft202012);
+        for keyword in DRAFT_DEPENDENT.into_iter().chain(["prefixItems"]) {
+            check("", json!({"anyOf": [{keyword: {}}]}), Draft::Draft202012);
         }
         check(
             "",
@@ -99,9 +100,9 @@ mod tests {
         );
     }
 
-    /// Each of these with values that fit and values that do not, in both revisions.
+    /// Validates each schema with matching and other values in both drafts.
     #[test]
-    fn the_words_of_both_revisions_mean_the_same_in_both() {
+    fn shared_keywords_mean_the_same_in_both_drafts() {
         let schemas = [
             json!({"type": ["integer", "null"]}),
             json!({"type": "integer", "exclusiveMinimum": 1, "multipleOf": 2}),
@@ -149,13 +150,13 @@ mod tests {
                     .unwrap()
             };
             let (older, newer) = (read(Draft::Draft7), read(Draft::Draft202012));
-            let mut fitting = 0;
+            let mut matching = 0;
             for value in &values {
                 let fits = older.is_valid(value);
                 assert_eq!(fits, newer.is_valid(value), "{schema} {value}");
-                fitting += usize::from(fits);
+                matching += usize::from(fits);
             }
-            assert!(fitting > 0, "{schema} fits nothing");
+            assert!(matching > 0, "{schema} matches nothing");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that stand twice, at any depth.
+//! Detection of duplicate keys at any depth.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,13 +7,13 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// Whether an object somewhere in a JSON text has a key twice. Readers differ in which of the two counts,
-/// so one fingerprint could stand for two tools. The text is not nested deeper than the parser follows.
+/// Whether any object in a JSON text has a duplicate key. Parsers differ in which value they use, so one fingerprint
+/// could cover two different tools. The caller must have checked the nesting depth.
 pub fn has_duplicate_key(json: &str) -> bool {
     serde_json::from_str::<Unique>(json).is_err_and(|error| error.is_data())
 }
 
-/// Any JSON in which no object has a key twice.
+/// Any JSON without duplicate keys.
 struct Unique;
 
 /// A key that borrows from the text where it has no escapes.
@@ -32,7 +32,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
     type Value = Unique;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON without a key that stands twice")
+        f.write_str("JSON without duplicate keys")
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Unique, E> {
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut seen = HashSet::new();
         while let Some((Key(key), Unique)) = entries.next_entry::<Key<'de>, Unique>()? {
             if !seen.insert(key) {
-                return Err(A::Error::custom("the same key stands twice"));
+                return Err(A::Error::custom("duplicate key"));
             }
         }
         Ok(Unique)
@@ -80,7 +80,7 @@ mod tests {
     use super::has_duplicate_key;
 
     #[test]
-    fn a_key_that_stands_twice_is_found_at_any_depth() {
+    fn a_duplicate_key_is_found_at_any_depth() {
         for (json, expected) in [
             (r#"{"a":1,"a":2}"#, true),
             (r#"{"a":[{"b":{"c":1,"\u0063":2}}]}"#, true),

@@ -1,4 +1,4 @@
-//! The top level of a tool's definition, each field still raw.
+//! The top-level fields of a definition, unparsed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,9 +8,9 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The fields of one JSON object in the order they stand, with no key twice.
+/// The fields of one JSON object in order, without duplicate keys.
 ///
-/// Reading them looks into no value, so it is safe whatever the nesting.
+/// Values are not parsed, so this is safe for any nesting depth.
 pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
@@ -18,13 +18,13 @@ impl<'a> Fields<'a> {
         serde_json::from_str(definition)
     }
 
-    /// The raw text of a field that is there and is not `null`.
+    /// The raw text of a field; `None` if it is missing or `null`.
     pub(crate) fn raw(&self, key: &str) -> Option<&'a str> {
         let (_, value) = self.0.iter().find(|(name, _)| name == key)?;
         Some(value.get()).filter(|text| *text != "null")
     }
 
-    /// The parsed value of a field that is there and is not `null`.
+    /// The parsed value of a field; `None` if it is missing or `null`.
     pub(crate) fn value(&self, key: &str) -> Result<Option<Value>, serde_json::Error> {
         self.raw(key).map(serde_json::from_str).transpose()
     }
@@ -55,7 +55,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
                 let mut seen = std::collections::HashSet::new();
                 while let Some(Key(name)) = map.next_key::<Key<'de>>()? {
                     if !seen.insert(name.clone()) {
-                        return Err(A::Error::custom("the same key stands twice"));
+                        return Err(A::Error::custom("duplicate key"));
                     }
                     fields.push((name, map.next_value()?));
                 }

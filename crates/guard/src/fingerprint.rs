@@ -1,27 +1,27 @@
-//! A definition as one hash that changes only with its meaning.
+//! The fingerprint of a definition: a hash that changes only with the meaning.
 //!
-//! What does not change it: white space, the order of keys, how a character is escaped, and inside the two schemas
-//! the order of what JSON Schema defines as sets: `required`, `enum`, an array of names in `type`, the lists of
-//! `dependentRequired`, and the subschemas of `allOf`, `anyOf` and `oneOf`. Servers that build these from unordered
-//! sets write them differently at every start.
+//! It ignores white space, the order of keys, how a character is escaped, and inside the two schemas the order of what
+//! JSON Schema defines as sets: `required`, `enum`, an array of names in `type`, the lists of `dependentRequired`, and
+//! the subschemas of `allOf`, `anyOf` and `oneOf`. Servers that build these from unordered sets emit them in a
+//! different order at every start.
 //!
-//! Everything else does: texts (also a default that was joined from a set), `default`, `const`, `examples` and
-//! other data, positional lists such as `prefixItems`, and all that stands outside the schemas.
+//! Everything else counts: texts (also a default that was joined from a set), `default`, `const`, `examples` and other
+//! data, positional lists such as `prefixItems`, and everything outside the schemas.
 
 use pegboard_model::Fingerprint;
 use serde_json::Value;
 
-/// Keys of a definition that hold a schema.
+/// Keys of a definition that contain a schema.
 const SCHEMAS: [&str; 2] = ["inputSchema", "outputSchema"];
 
-/// How the value of a schema keyword is written.
+/// How the value of a schema keyword is canonicalized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Any JSON, in its order.
+    /// Any JSON; order is significant.
     Data,
     /// A schema.
     Schema,
-    /// An array of data, or of schemas, whose order means nothing.
+    /// An array of data, or of schemas, whose order is not significant.
     SetOfData,
     SetOfSchemas,
     /// An array of schemas by position, or a single one.
@@ -56,8 +56,7 @@ fn kind_of(keyword: &str) -> Kind {
     }
 }
 
-/// The hash of a definition's canonical JSON. `None` when the text is not JSON, or is nested deeper than the parser
-/// follows.
+/// Hashes the canonical JSON of a definition. `None` if the text is not JSON or exceeds the parser's nesting limit.
 pub fn fingerprint(definition: &str) -> Option<Fingerprint> {
     let value: Value = serde_json::from_str(definition).ok()?;
     let mut canonical = Vec::with_capacity(definition.len());
@@ -72,7 +71,7 @@ pub fn fingerprint(definition: &str) -> Option<Fingerprint> {
     Some(Fingerprint(*blake3::hash(&canonical).as_bytes()))
 }
 
-/// Recursion is bounded: the parser refuses more than 128 levels.
+/// Recursion is bounded: the parser rejects more than 128 levels.
 fn write(value: &Value, kind: Kind, out: &mut Vec<u8>) -> Option<()> {
     match value {
         Value::Object(_) => write_object(value, |key| within(kind, key), out),
@@ -101,7 +100,7 @@ fn write(value: &Value, kind: Kind, out: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// What the members of an object are, by what the object is.
+/// The kind of a member, given the kind of its object.
 fn within(kind: Kind, key: &str) -> Kind {
     match kind {
         Kind::Schema | Kind::Positional => kind_of(key),

@@ -1,4 +1,4 @@
-//! Arguments that a server wants mirrored into HTTP headers by `x-mcp-header`.
+//! `x-mcp-header` annotations: arguments that are also sent as HTTP headers.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,13 @@ use crate::{
 };
 
 const ANNOTATION: &str = "x-mcp-header";
-/// The types whose values survive the way through a header. `number` is not among them: the protocol
-/// leaves it out because fractions do not compare exactly.
+/// Types whose values can be sent in a header. The protocol excludes `number` because fractions do not compare exactly.
 const MIRRORED: &[&str] = &["boolean", "integer", "string"];
 
-/// The protocol wants a tool left out over HTTP when one of its annotations is wrong.
+/// Checks the annotations of a schema. The protocol requires rejecting a tool over HTTP if one of them is invalid.
 pub(crate) fn check(schema: &Value) -> Result<(), Problem> {
     let mut names = HashSet::new();
-    let mut flaw = None;
+    let mut problem = None;
     walk(schema, &mut |map, location| {
         let Some(annotation) = map.get(ANNOTATION) else {
             return;
@@ -26,25 +25,23 @@ pub(crate) fn check(schema: &Value) -> Result<(), Problem> {
         let wrong = match annotation.as_str() {
             None => Some("is not a string"),
             Some(name) if !is_token(name) => Some("is not an HTTP header name"),
-            Some(_) if location != SchemaLocation::Property => {
-                Some("stands on something else than an argument")
-            }
+            Some(_) if location != SchemaLocation::Property => Some("is not on an argument"),
             Some(_) if !map.get("type").is_some_and(is_mirrored) => {
-                Some("stands on an argument that is not a string, integer or boolean")
+                Some("is on an argument that is not a string, integer or boolean")
             }
-            Some(name) if !names.insert(name.to_ascii_lowercase()) => Some("stands twice"),
+            Some(name) if !names.insert(name.to_ascii_lowercase()) => Some("is used twice"),
             Some(_) => None,
         };
-        if let (Some(wrong), None) = (wrong, &flaw) {
+        if let (Some(wrong), None) = (wrong, &problem) {
             let shown = annotation.as_str().unwrap_or_default();
             let shown = UntrustedText::new(shown).shortened(60);
-            flaw = Some((
+            problem = Some((
                 Reason::SchemaHeader,
                 format!("`{ANNOTATION}: {shown}` {wrong}"),
             ));
         }
     });
-    flaw.map_or(Ok(()), Err)
+    problem.map_or(Ok(()), Err)
 }
 
 fn is_mirrored(kind: &Value) -> bool {
@@ -69,7 +66,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn verdict(properties: &str, good: bool) {
+    fn check_annotations(properties: &str, good: bool) {
         let schema = format!(r#"{{"type":"object","properties":{{{properties}}}}}"#);
         let got = check(&serde_json::from_str(&schema).unwrap());
         assert_eq!(got.is_ok(), good, "{properties}: {got:?}");
@@ -77,32 +74,32 @@ mod tests {
 
     #[test]
     fn r_sec_01_header_annotations_are_checked() {
-        verdict(r#""a":{"type":"string","x-mcp-header":"Region"}"#, true);
-        verdict(
+        check_annotations(r#""a":{"type":"string","x-mcp-header":"Region"}"#, true);
+        check_annotations(
             r#""a":{"type":["string","null"],"x-mcp-header":"Region"}"#,
             true,
         );
-        verdict(
+        check_annotations(
             r#""a":{"type":"object","properties":{"b":{"type":"boolean","x-mcp-header":"B"}}}"#,
             true,
         );
-        verdict(r#""x-mcp-header":{"type":"number"}"#, true);
-        verdict(
+        check_annotations(r#""x-mcp-header":{"type":"number"}"#, true);
+        check_annotations(
             r#""a":{"type":"string","default":{"x-mcp-header":":"}}"#,
             true,
         );
-        verdict(r#""a":{"type":"number","x-mcp-header":"Score"}"#, false);
-        verdict(r#""a":{"type":"object","x-mcp-header":"Score"}"#, false);
-        verdict(r#""a":{"x-mcp-header":"Score"}"#, false);
-        verdict(r#""a":{"type":"string","x-mcp-header":""}"#, false);
-        verdict(r#""a":{"type":"string","x-mcp-header":"a b"}"#, false);
-        verdict(r#""a":{"type":"string","x-mcp-header":"a\r\nb"}"#, false);
-        verdict(r#""a":{"type":"string","x-mcp-header":7}"#, false);
-        verdict(
+        check_annotations(r#""a":{"type":"number","x-mcp-header":"Score"}"#, false);
+        check_annotations(r#""a":{"type":"object","x-mcp-header":"Score"}"#, false);
+        check_annotations(r#""a":{"x-mcp-header":"Score"}"#, false);
+        check_annotations(r#""a":{"type":"string","x-mcp-header":""}"#, false);
+        check_annotations(r#""a":{"type":"string","x-mcp-header":"a b"}"#, false);
+        check_annotations(r#""a":{"type":"string","x-mcp-header":"a\r\nb"}"#, false);
+        check_annotations(r#""a":{"type":"string","x-mcp-header":7}"#, false);
+        check_annotations(
             r#""a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}"#,
             false,
         );
-        verdict(
+        check_annotations(
             r#""a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"string","x-mcp-header":"REGION"}"#,
             false,
         );

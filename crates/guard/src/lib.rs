@@ -1,14 +1,13 @@
-//! What a server sent, checked: admitted tools, the reasons for the others, and the decisions that
-//! every call passes.
+//! Validation of what servers send: admission of tools, argument checks, requests to clients, and the policy decision.
 //!
 //! Invariant: no async, no files, no network, no processes, no threads, no clock.
-//! Invariant: each tool is judged by itself; a bad one costs only itself.
-//! Invariant: a definition is kept byte for byte; what is read out of it stands beside it.
-//! Invariant: a schema never makes anything be fetched, and never costs more than a fixed effort.
+//! Invariant: each tool is checked independently; an invalid one does not affect the others.
+//! Invariant: definitions are stored byte for byte; derived data is stored next to them.
+//! Invariant: no schema causes a network request, and the cost of validation is bounded.
 
 #![allow(
     clippy::result_large_err,
-    reason = "errors are rare and read by people; boxing each would help nobody"
+    reason = "errors are rare and shown to people; boxing them has no benefit"
 )]
 
 mod admission;

@@ -1,9 +1,9 @@
-//! How deep a JSON text is nested, found without recursion.
+//! Nesting depth of a JSON text, computed without recursion.
 
-/// The number of containers that stand inside each other in a JSON text. A scalar has none.
+/// The nesting depth of objects and arrays in a JSON text; 0 for a scalar.
 ///
-/// The text is read byte by byte with no stack of its own, so that a hundred thousand brackets cost a
-/// scan and nothing else. It must run before anything that parses recursively.
+/// It scans the bytes without a stack, so that a hundred thousand brackets are harmless. It must run before anything
+/// that parses recursively.
 pub(crate) fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0_usize);
     let (mut in_string, mut escaped) = (false, false);

@@ -1,4 +1,4 @@
-//! From the prompts, resources and templates that a server sent to those that Pegboard keeps.
+//! Admission of the prompts, resources and resource templates that a server sent.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use crate::fields::Fields;
 use crate::nesting::nesting;
 use crate::schema::Problem;
 
-/// Characters of a key in a rejection.
+/// Maximum number of characters of a key in a rejection.
 const SHOWN_KEY: usize = 80;
 
-/// The member of a definition that a thing is known by.
+/// The member that identifies a prompt, resource or resource template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferKey {
-    /// `name`, of prompts.
+    /// `name` of a prompt.
     Name,
-    /// `uri`, of resources.
+    /// `uri` of a resource.
     Uri,
-    /// `uriTemplate`, of resource templates.
+    /// `uriTemplate` of a resource template.
     UriTemplate,
 }
 
@@ -43,8 +43,7 @@ impl OfferKey {
     }
 }
 
-/// Looks at each definition by itself; a bad one costs only itself. The sound ones come sorted by key, with
-/// their definitions byte for byte, and beside them why each of the others is not among them.
+/// Checks each definition independently. Returns the admitted ones, sorted by key and verbatim, and the rejections.
 pub fn admit_offers(
     key: OfferKey,
     raw: &[Box<RawValue>],
@@ -60,14 +59,14 @@ pub fn admit_offers(
             continue;
         }
         let definition = definition.get();
-        let verdict = admit_one(key, definition, limits).and_then(|offer| {
+        let admitted = admit_one(key, definition, limits).and_then(|offer| {
             if seen.insert(offer.key.clone()) {
                 return Ok(offer);
             }
-            let detail = format!("another one has the same `{}`", key.member());
+            let detail = format!("another {} has the same `{}`", key.kind(), key.member());
             Err((Reason::ToolDuplicate, detail))
         });
-        match verdict {
+        match admitted {
             Ok(offer) => offers.push(offer),
             Err((reason, detail)) => rejections.push(Rejection {
                 tool: shown_key(key, definition, position),
@@ -98,16 +97,18 @@ fn admit_one(key: OfferKey, definition: &str, limits: &Limits) -> Result<Offer, 
     let fields = Fields::read(definition).map_err(|error| malformed(error.to_string()))?;
     let depth = nesting(definition);
     if depth >= limits.json_depth {
-        return Err(malformed(format!("it has {depth} levels of nesting")));
+        return Err(malformed(format!(
+            "the definition has {depth} levels of nesting"
+        )));
     }
     if has_duplicate_key(definition) {
-        return Err(malformed("an object in it has the same key twice".into()));
+        return Err(malformed("an object has a duplicate key".into()));
     }
     let member = key.member();
     let wrong = |detail: String| Err((Reason::ToolRejectedName, detail));
     let text = match fields.value(member) {
         Ok(Some(Value::String(text))) => text,
-        Ok(None) => return wrong(format!("there is no `{member}`")),
+        Ok(None) => return wrong(format!("`{member}` is missing")),
         Ok(Some(_)) | Err(_) => return wrong(format!("`{member}` is not a string")),
     };
     if text.is_empty() {
@@ -117,9 +118,9 @@ fn admit_one(key: OfferKey, definition: &str, limits: &Limits) -> Result<Offer, 
         let (bytes, limit) = (text.len(), limits.offer_key_bytes);
         return wrong(format!("`{member}` has {bytes} bytes; {limit} are allowed"));
     }
-    // It travels in headers and on command lines, where a control character could begin something new.
+    // The key is used in headers and on command lines, where a control character could inject something.
     if text.chars().any(char::is_control) {
-        return wrong(format!("`{member}` holds a control character"));
+        return wrong(format!("`{member}` contains a control character"));
     }
     Ok(Offer {
         key: text,
@@ -127,8 +128,8 @@ fn admit_one(key: OfferKey, definition: &str, limits: &Limits) -> Result<Offer, 
     })
 }
 
-/// What a definition that was not accepted is known by, or its position in the list; with its kind, because
-/// tools that were not accepted stand beside it.
+/// The key of a rejected definition, or its position in the list. The kind is included because rejections of tools are
+/// in the same list.
 fn shown_key(key: OfferKey, definition: &str, position: usize) -> String {
     let fields = Fields::read(definition).ok();
     let value = fields.and_then(|fields| fields.value(key.member()).ok().flatten());

@@ -1,9 +1,9 @@
-//! What may be done with a tool, and which line of the configuration decided it.
+//! The policy decision for a tool, with the rule that decided it.
 //!
-//! The closest rule decides: a tool's own switch, then its exact name, then the pattern with the most literal
-//! characters, then an annotation, then its server's `policy`, then the pattern `*` for all servers, then the
-//! default. Of equals the stricter counts. The user's rules and a project's are weighed apart, and of both
-//! results the stricter counts, so that a project can only tighten.
+//! The most specific rule wins: `enabled` of the tool, then its exact name, then the pattern with the most literal
+//! characters, then an annotation, then the server's `policy`, then the pattern `*` for all servers, then the default.
+//! Among equally specific rules the stricter one wins. The rules of the user and of a project are evaluated
+//! separately, and the stricter result wins, so that a project can only tighten.
 
 use pegboard_model::{
     Annotations, AskDestructive, EffectivePolicy, GlobalRules, HintEffect, Layer, Origin, Policy,
@@ -12,10 +12,10 @@ use pegboard_model::{
 
 use crate::glob;
 
-/// The annotations that a rule can name.
+/// The annotations that a rule can match.
 pub const ANNOTATION_RULES: [&str; 2] = ["@destructive", "@read_only"];
 
-/// A tool as the rules look at it.
+/// The tool properties that policy rules match.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicySubject<'a> {
     spec: Option<&'a ServerSpec>,
@@ -31,7 +31,7 @@ impl<'a> PolicySubject<'a> {
         Self::named(spec, &tool.name, tool.exposed.as_str(), tool.annotations)
     }
 
-    /// A tool of a server that may not be known yet.
+    /// A tool of a server, given by its names; it does not have to be discovered.
     pub fn named(
         spec: &'a ServerSpec,
         name: &'a str,
@@ -59,22 +59,22 @@ impl<'a> PolicySubject<'a> {
     }
 }
 
-/// The policy of one tool and where it comes from.
+/// The policy of one tool and the rule that determined it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
-    /// What may be done.
+    /// What is permitted.
     pub policy: Policy,
-    /// Whether a person is asked nevertheless when there is one.
+    /// Whether approval is requested if a user can be asked.
     pub asks_if_possible: bool,
-    /// Whether the server's own hints had a say in it.
+    /// How the server's annotations influence the decision.
     pub hints: HintEffect,
-    /// The rule that decided, as a person finds it in the configuration.
+    /// The deciding rule as it is written in the configuration.
     pub rule: String,
-    /// Where that rule stands, when it stands somewhere.
+    /// Where that rule is written; `None` for a default.
     pub origin: Option<Origin>,
 }
 
-/// How close a rule is to one tool; later is closer.
+/// How specifically a rule matches a tool, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Specificity {
     Default,
@@ -87,37 +87,37 @@ pub(crate) enum Specificity {
     Switch,
 }
 
-/// Where a rule stands.
+/// The kind and source of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RuleSource<'a> {
     Switch,
     Table(&'a str),
-    Kept(&'a PolicyRule),
+    UserRule(&'a PolicyRule),
     ServerPolicy,
     Global(&'a PolicyRule),
     Destructive,
     Nothing,
 }
 
-/// A rule that fits a tool.
+/// A rule that matches a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MatchingRule<'a> {
     pub(crate) source: RuleSource<'a>,
     pub(crate) effective: EffectivePolicy,
     pub(crate) specificity: Specificity,
-    /// Literal characters, as if the whole name with its server had been written.
+    /// Number of literal characters, as if the pattern included the server name.
     pub(crate) weight: usize,
     pub(crate) is_from_project: bool,
 }
 
 impl MatchingRule<'_> {
-    /// The order in which rules of one side win.
+    /// Sort key among the rules of the user or of the project; the highest wins.
     pub(crate) fn rank(&self) -> (Specificity, usize, Policy) {
         (self.specificity, self.weight, self.effective.policy)
     }
 }
 
-/// Decides for a tool, with the words for it.
+/// Decides the policy of a tool and names the deciding rule.
 pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
     let decides = winning_rule(subject);
     PolicyDecision {
@@ -129,16 +129,16 @@ pub fn decide(subject: PolicySubject<'_>) -> PolicyDecision {
     }
 }
 
-/// The same decision without the words for it, for listings.
+/// The same decision without the rule name; cheaper, for listings.
 pub fn effective_policy(subject: PolicySubject<'_>) -> EffectivePolicy {
-    let is_free = subject.global.rules.is_empty()
+    let has_no_rules = subject.global.rules.is_empty()
         && subject.spec.is_none_or(|spec| {
             spec.policy.is_none()
                 && spec.policies.is_empty()
                 && spec.tools.is_empty()
                 && spec.rules.user_rules.is_empty()
         });
-    if is_free {
+    if has_no_rules {
         return subject.fallback().effective;
     }
     let decides = winning_rule(subject);
@@ -148,7 +148,7 @@ pub fn effective_policy(subject: PolicySubject<'_>) -> EffectivePolicy {
     }
 }
 
-/// The strictest of what both sides say; of equals the closest.
+/// The stricter of the user's and the project's winning rules; if equal, the more specific one.
 fn winning_rule(subject: PolicySubject<'_>) -> MatchingRule<'_> {
     let (mut own, mut projects) = (subject.fallback(), None::<MatchingRule<'_>>);
     subject.for_each_match(|rule| {
@@ -166,7 +166,7 @@ fn winning_rule(subject: PolicySubject<'_>) -> MatchingRule<'_> {
     }
 }
 
-/// Which side's result counts: the stricter; of equals the closer.
+/// Sort key between the user's and the project's winning rule: strictness, then specificity.
 pub(crate) fn strictness(rule: &MatchingRule<'_>) -> (Policy, bool, Specificity) {
     let EffectivePolicy {
         policy,
@@ -177,7 +177,7 @@ pub(crate) fn strictness(rule: &MatchingRule<'_>) -> (Policy, bool, Specificity)
 }
 
 impl<'a> PolicySubject<'a> {
-    /// What holds when no rule speaks of the tool.
+    /// The default, which applies if no rule matches.
     pub(crate) fn fallback(&self) -> MatchingRule<'a> {
         let ask = self.global.ask_destructive;
         let (source, policy, asks_if_possible) = match ask {
@@ -187,7 +187,7 @@ impl<'a> PolicySubject<'a> {
             AskDestructive::WhenPossible => (RuleSource::Destructive, Policy::Allow, true),
         };
         let hints = match ask {
-            // The host program's tools have no hints of a server.
+            // Tools of the host program have no annotations.
             _ if self.spec.is_none() => HintEffect::None,
             AskDestructive::Never => HintEffect::None,
             AskDestructive::WhenPossible => HintEffect::MayAsk,
@@ -206,12 +206,12 @@ impl<'a> PolicySubject<'a> {
         }
     }
 
-    /// What other hints of the server could have changed, when this rule decided.
+    /// What other annotations of the tool would change, given the rule that decided.
     fn hint_effect(&self, decides: &MatchingRule<'_>) -> HintEffect {
         let Some(spec) = self.spec else {
             return HintEffect::None;
         };
-        // A project's rules are weighed apart, so that a closer one of the user's does not outweigh them.
+        // A project's rules are evaluated separately, so a more specific user rule does not override them.
         let own_wins =
             decides.specificity > Specificity::ServersAnnotation && !decides.is_from_project;
         let counts = |is_from_project: bool| is_from_project || !own_wins;
@@ -228,7 +228,7 @@ impl<'a> PolicySubject<'a> {
         }
     }
 
-    /// Gives every rule that fits, in no order.
+    /// Calls `visit` for every matching rule, in no particular order.
     pub(crate) fn for_each_match(&self, mut visit: impl FnMut(MatchingRule<'a>)) {
         if let Some(spec) = self.spec {
             self.for_each_server_match(spec, &mut visit);
@@ -239,7 +239,7 @@ impl<'a> PolicySubject<'a> {
                 continue;
             };
             let is_from_project = rule.is_from_project();
-            if switched_on && !is_from_project && gives_way(specificity, rule.policy) {
+            if switched_on && !is_from_project && yields_to_enabled(specificity, rule.policy) {
                 continue;
             }
             visit(MatchingRule {
@@ -258,7 +258,7 @@ impl<'a> PolicySubject<'a> {
         visit: &mut impl FnMut(MatchingRule<'a>),
     ) {
         let is_from_project = self.is_from_project();
-        let mut tell = |source, policy: Policy, specificity, weight, is_from_project| {
+        let mut add = |source, policy: Policy, specificity, weight, is_from_project| {
             visit(MatchingRule {
                 source,
                 effective: policy.into(),
@@ -270,7 +270,7 @@ impl<'a> PolicySubject<'a> {
         let switch = self.switch();
         if switch == Some(false) {
             let specificity = Specificity::Switch;
-            tell(
+            add(
                 RuleSource::Switch,
                 Policy::Disable,
                 specificity,
@@ -278,21 +278,22 @@ impl<'a> PolicySubject<'a> {
                 is_from_project,
             );
         }
-        // A tool that is switched on by name is not switched off by a broader rule.
-        let applies = |specificity, policy| switch != Some(true) || !gives_way(specificity, policy);
+        // A tool that is enabled by name is not disabled by a less specific rule.
+        let applies =
+            |specificity, policy| switch != Some(true) || !yields_to_enabled(specificity, policy);
         for (pattern, policy) in &spec.policies {
             if let Some((specificity, weight)) = self.match_server_pattern(spec, pattern)
                 && applies(specificity, *policy)
             {
                 let source = RuleSource::Table(pattern);
-                tell(source, *policy, specificity, weight, is_from_project);
+                add(source, *policy, specificity, weight, is_from_project);
             }
         }
         if let Some(policy) = spec.policy
             && applies(Specificity::Server, policy)
         {
             let source = RuleSource::ServerPolicy;
-            tell(source, policy, Specificity::Server, 0, is_from_project);
+            add(source, policy, Specificity::Server, 0, is_from_project);
         }
         for rule in &spec.rules.user_rules {
             let fits = match rule.pattern.is_empty() {
@@ -300,8 +301,8 @@ impl<'a> PolicySubject<'a> {
                 false => self.match_server_pattern(spec, &rule.pattern),
             };
             if let Some((specificity, weight)) = fits {
-                tell(
-                    RuleSource::Kept(rule),
+                add(
+                    RuleSource::UserRule(rule),
                     rule.policy,
                     specificity,
                     weight,
@@ -321,7 +322,7 @@ impl<'a> PolicySubject<'a> {
         spec.tools.get(self.name).and_then(|tool| tool.enabled)
     }
 
-    /// How closely a pattern of the server's own table fits. It counts as if the server stood before it.
+    /// Matches a pattern of the server's own `policies` table. Its weight counts as if it included the server name.
     fn match_server_pattern(
         &self,
         spec: &ServerSpec,
@@ -343,10 +344,10 @@ impl<'a> PolicySubject<'a> {
         })
     }
 
-    /// How closely a pattern of the table for all servers fits. A pattern with a server part (`server/tool`,
-    /// `server__tool`) is compared with the server's configured name and the tool's own name, each with its part:
-    /// a tool cannot take another server's place by what it calls itself. A pattern without one is compared with
-    /// the tool's own name and with its exposed name, which begins with the configured server.
+    /// Matches a pattern of the global `policies` table. A pattern with a server part (`server/tool`, `server__tool`) is
+    /// matched part by part against the configured server name and the tool's own name, so that a tool cannot
+    /// impersonate another server by its name. A pattern without a server part is matched against the tool's own name
+    /// and its exposed name, which starts with the configured server name.
     fn match_global_pattern(&self, pattern: &str) -> Option<(Specificity, usize)> {
         if pattern.starts_with('@') {
             return self
@@ -364,7 +365,7 @@ impl<'a> PolicySubject<'a> {
             return None;
         }
         if !glob::is_pattern(pattern) {
-            // A name of the host program has no server before it.
+            // A tool of the host program has no server prefix.
             let names_server = pattern != self.name;
             let server = self.spec.filter(|_| names_server);
             let prefix = server.map_or(0, |spec| spec.name.as_str().len() + SEPARATOR.len());
@@ -373,7 +374,7 @@ impl<'a> PolicySubject<'a> {
         let literal = glob::literal_characters(pattern);
         Some(match literal {
             0 => (Specificity::EveryServer, 0),
-            // `/` counts as the separator that it stands for.
+            // `/` counts like the two characters of `__`.
             _ => (
                 Specificity::Pattern,
                 literal + usize::from(pattern.contains('/')),
@@ -384,7 +385,7 @@ impl<'a> PolicySubject<'a> {
     fn is_annotated(&self, rule: &str) -> bool {
         match rule {
             "@destructive" => is_destructive(self.annotations),
-            // Hints that contradict each other are no reason to allow more.
+            // Contradictory annotations do not make the policy more permissive.
             "@read_only" => {
                 self.annotations.read_only == Some(true) && !is_destructive(self.annotations)
             }
@@ -397,10 +398,10 @@ impl<'a> PolicySubject<'a> {
         match source {
             RuleSource::Switch => format!("tools.\"{}\".enabled of server {server}", self.name),
             RuleSource::Table(pattern) => format!("policies.\"{pattern}\" of server {server}"),
-            RuleSource::Kept(rule) if rule.pattern.is_empty() => {
+            RuleSource::UserRule(rule) if rule.pattern.is_empty() => {
                 format!("policy of server {server} in your own file")
             }
-            RuleSource::Kept(rule) => {
+            RuleSource::UserRule(rule) => {
                 let pattern = &rule.pattern;
                 format!("policies.\"{pattern}\" of server {server} in your own file")
             }
@@ -427,14 +428,14 @@ impl<'a> PolicySubject<'a> {
             RuleSource::Switch => of_server(format!("tools.{}.enabled", self.name)),
             RuleSource::Table(pattern) => of_server(format!("policies.{pattern}")),
             RuleSource::ServerPolicy => of_server("policy".to_owned()),
-            RuleSource::Kept(rule) | RuleSource::Global(rule) => Some(rule.origin.clone()),
+            RuleSource::UserRule(rule) | RuleSource::Global(rule) => Some(rule.origin.clone()),
             RuleSource::Destructive | RuleSource::Nothing => None,
         }
     }
 }
 
-/// The two parts of a pattern that names a server: the first `/` or `__` ends the server's part, as in a tool's name.
-/// `None` for a pattern without a server part, such as `delete_*` or `__init__`.
+/// Splits a pattern with a server part at the first `/` or `__`, as in a tool name. `None` for a pattern without a
+/// server part, such as `delete_*` or `__init__`.
 fn server_part(pattern: &str) -> Option<(&str, &str)> {
     let slash = pattern.find('/').map(|at| (at, 1));
     let separator = pattern.find(SEPARATOR).map(|at| (at, SEPARATOR.len()));
@@ -443,7 +444,7 @@ fn server_part(pattern: &str) -> Option<(&str, &str)> {
     (!server.is_empty() && !tool.is_empty()).then_some((server, tool))
 }
 
-fn gives_way(specificity: Specificity, policy: Policy) -> bool {
+fn yields_to_enabled(specificity: Specificity, policy: Policy) -> bool {
     policy == Policy::Disable && specificity < Specificity::Name
 }
 

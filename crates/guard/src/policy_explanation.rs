@@ -1,4 +1,4 @@
-//! Every rule that fits a tool, and why all but one of them lost.
+//! All rules that match a tool, and why each of the others did not decide.
 
 use pegboard_model::{Origin, Policy};
 
@@ -6,36 +6,36 @@ use crate::policy::{
     MatchingRule, PolicyDecision, PolicySubject, RuleSource, Specificity, decide, strictness,
 };
 
-/// A rule that fits a tool.
+/// A matching rule with the reason why it lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainedRule {
-    /// The rule, as a person finds it in the configuration.
+    /// The rule as it is written in the configuration.
     pub rule: String,
-    /// What it says.
+    /// The rule's policy.
     pub policy: Policy,
-    /// Where it stands, when it stands somewhere.
+    /// Where the rule is written; `None` for a default.
     pub origin: Option<Origin>,
-    /// Why it lost; `None` for the rule that decides.
+    /// Why another rule decided instead; `None` for the deciding rule.
     pub lost_because: Option<String>,
 }
 
-/// A decision with everything that spoke for and against it.
+/// A policy decision with all matching rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyExplanation {
-    /// What holds.
+    /// The decision.
     pub decision: PolicyDecision,
-    /// Every rule that fits the tool, the deciding one first and then by closeness.
+    /// All matching rules: the deciding one first, then by specificity.
     pub rules: Vec<ExplainedRule>,
 }
 
-/// Decides for a tool and tells why.
+/// Decides the policy of a tool and explains the decision.
 pub fn explain_decision(subject: PolicySubject<'_>) -> PolicyExplanation {
     let decision = decide(subject);
-    let mut fitting = vec![subject.fallback()];
-    subject.for_each_match(|rule| fitting.push(rule));
-    fitting.sort_by_key(|rule| std::cmp::Reverse(rule.rank()));
+    let mut matching = vec![subject.fallback()];
+    subject.for_each_match(|rule| matching.push(rule));
+    matching.sort_by_key(|rule| std::cmp::Reverse(rule.rank()));
     let best = |of_project: bool| {
-        let mut side = fitting
+        let mut side = matching
             .iter()
             .filter(|rule| rule.is_from_project == of_project);
         side.next().copied()
@@ -45,8 +45,8 @@ pub fn explain_decision(subject: PolicySubject<'_>) -> PolicyExplanation {
         (Some(own), Some(projects)) => strictness(projects) > strictness(own),
         _ => false,
     };
-    let mut rules: Vec<ExplainedRule> = Vec::with_capacity(fitting.len());
-    for rule in &fitting {
+    let mut rules: Vec<ExplainedRule> = Vec::with_capacity(matching.len());
+    for rule in &matching {
         let side = if rule.is_from_project {
             &projects
         } else {
@@ -56,10 +56,10 @@ pub fn explain_decision(subject: PolicySubject<'_>) -> PolicyExplanation {
         let lost_because = match (is_best, rule.is_from_project == projects_decide) {
             (true, true) => None,
             (true, false) if rule.is_from_project => Some(
-                "a project's file can only tighten, and your own rules are at least as strict"
+                "a project's rules can only tighten, and your own rules are at least as strict"
                     .to_owned(),
             ),
-            (true, false) => Some("a rule of the project's file is stricter".to_owned()),
+            (true, false) => Some("a rule of the project is stricter".to_owned()),
             (false, _) => side.as_ref().map(|best| why_lost(rule, best)),
         };
         let weighed = ExplainedRule {
@@ -79,7 +79,7 @@ pub fn explain_decision(subject: PolicySubject<'_>) -> PolicyExplanation {
 fn is_same(one: &MatchingRule<'_>, other: &MatchingRule<'_>) -> bool {
     match (one.source, other.source) {
         (RuleSource::Table(one), RuleSource::Table(other)) => std::ptr::eq(one, other),
-        (RuleSource::Kept(one), RuleSource::Kept(other)) => std::ptr::eq(one, other),
+        (RuleSource::UserRule(one), RuleSource::UserRule(other)) => std::ptr::eq(one, other),
         (RuleSource::Global(one), RuleSource::Global(other)) => std::ptr::eq(one, other),
         (one, other) => std::mem::discriminant(&one) == std::mem::discriminant(&other),
     }
@@ -88,26 +88,26 @@ fn is_same(one: &MatchingRule<'_>, other: &MatchingRule<'_>) -> bool {
 fn why_lost(rule: &MatchingRule<'_>, best: &MatchingRule<'_>) -> String {
     if rule.specificity != best.specificity {
         let (this, that) = (kind(rule.specificity), kind(best.specificity));
-        return format!("{this} gives way to {that}");
+        return format!("{this} is less specific than {that}");
     }
     if rule.weight != best.weight {
         return format!(
-            "it pins down {} characters of the whole name, the other {}",
+            "it has {} literal characters, the deciding rule {}",
             rule.weight, best.weight
         );
     }
-    "of equally close rules the stricter counts".to_owned()
+    "among equally specific rules the stricter one decides".to_owned()
 }
 
 fn kind(specificity: Specificity) -> &'static str {
     match specificity {
         Specificity::Default => "the default",
         Specificity::EveryServer => "a rule for every tool",
-        Specificity::Server => "the policy of a server",
+        Specificity::Server => "a server's `policy`",
         Specificity::Annotation => "an annotation",
         Specificity::ServersAnnotation => "an annotation in a server's table",
         Specificity::Pattern => "a pattern",
         Specificity::Name => "an exact name",
-        Specificity::Switch => "the switch of the tool",
+        Specificity::Switch => "`enabled` of the tool",
     }
 }

@@ -1,4 +1,4 @@
-//! References between schemas: within the document they are checked, out of it they are refused.
+//! References between schemas: local ones must resolve, external ones are rejected.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,20 +10,19 @@ use crate::{schema::Problem, schema_walk::walk};
 
 const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 const ANCHORS: &[&str] = &["$anchor", "$dynamicAnchor"];
-/// Longest piece of a reference that is shown in a message.
+/// Maximum number of characters of a reference in a message.
 const SHOWN: usize = 80;
 
-/// What can be referred to inside one document.
+/// The possible targets of references in one document.
 #[derive(Default)]
 struct Targets<'a> {
-    /// The root, and every subschema that has an identifier of its own: pointers start at these.
+    /// The root and every subschema with an `$id`; JSON pointers are relative to these.
     resources: Vec<&'a Value>,
     identifiers: HashSet<&'a str>,
     anchors: HashSet<&'a str>,
 }
 
-/// Refuses references to other documents, and references to nothing. Cycles are legal: a reference is
-/// looked up, never followed.
+/// Rejects external and unresolved references. Cycles are allowed: a reference is looked up but not followed.
 pub(crate) fn check(field: &str, root: &Value) -> Result<(), Problem> {
     let mut written: Vec<&str> = Vec::new();
     let mut targets = Targets {
@@ -55,32 +54,32 @@ pub(crate) fn check(field: &str, root: &Value) -> Result<(), Problem> {
         .try_for_each(|reference| {
             let shown = UntrustedText::new(reference).shortened(SHOWN);
             match targets.find(reference) {
-                Found::Here => Ok(()),
-                Found::Nowhere => Err((
+                Lookup::Local => Ok(()),
+                Lookup::Unresolved => Err((
                     Reason::SchemaInvalid,
-                    format!("`{field}` refers to `{shown}`, which is not in it"),
+                    format!("`{field}` has an unresolved reference `{shown}`"),
                 )),
-                Found::OtherDocument => Err((
+                Lookup::OtherDocument => Err((
                     Reason::SchemaExternalRef,
                     format!(
-                        "`{field}` refers to `{shown}`, another document, which is never fetched"
+                        "`{field}` refers to the external document `{shown}`; Pegboard never fetches schemas"
                     ),
                 )),
             }
         })
 }
 
-enum Found {
-    Here,
-    Nowhere,
+enum Lookup {
+    Local,
+    Unresolved,
     OtherDocument,
 }
 
 impl Targets<'_> {
-    fn find(&self, reference: &str) -> Found {
+    fn find(&self, reference: &str) -> Lookup {
         let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if !document.is_empty() && !self.is_identifier(document) {
-            return Found::OtherDocument;
+            return Lookup::OtherDocument;
         }
         let fragment = percent_decoded(fragment);
         let here = if fragment.is_empty() {
@@ -92,10 +91,14 @@ impl Targets<'_> {
         } else {
             self.anchors.contains(fragment.as_ref())
         };
-        if here { Found::Here } else { Found::Nowhere }
+        if here {
+            Lookup::Local
+        } else {
+            Lookup::Unresolved
+        }
     }
 
-    /// Whether a text names a part of this document, in full or by its last segment.
+    /// Whether a text is the identifier of a subschema, in full or by its last segment.
     fn is_identifier(&self, document: &str) -> bool {
         self.identifiers.contains(document)
             || self.identifiers.iter().any(|identifier| {
@@ -121,7 +124,7 @@ fn collect_resources<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     }
 }
 
-/// Fragments are written as parts of a URI; `%25` stands for a per cent sign.
+/// Decodes percent-escapes of a URI fragment.
 pub(crate) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
     if !fragment.contains('%') {
         return Cow::Borrowed(fragment);
@@ -154,10 +157,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn verdict(schema: &str, expected: Option<Reason>) {
+    fn check_schema(schema: &str, expected: Option<Reason>) {
         let schema: Value = serde_json::from_str(schema).unwrap();
         assert_eq!(
-            check("inputSchema", &schema).err().map(|flaw| flaw.0),
+            check("inputSchema", &schema).err().map(|problem| problem.0),
             expected,
             "{schema}"
         );
@@ -165,32 +168,32 @@ mod tests {
 
     #[test]
     fn r_sec_01_references_stay_inside_the_document() {
-        verdict(
+        check_schema(
             r##"{"$defs":{"a":{}},"properties":{"x":{"$ref":"#/$defs/a"}}}"##,
             None,
         );
-        verdict(r##"{"properties":{"x":{"$ref":"#"}}}"##, None);
-        verdict(
+        check_schema(r##"{"properties":{"x":{"$ref":"#"}}}"##, None);
+        check_schema(
             r##"{"$defs":{"a b":{}},"allOf":[{"$ref":"#/$defs/a%20b"}]}"##,
             None,
         );
-        verdict(
+        check_schema(
             r##"{"$defs":{"a/b":{}},"allOf":[{"$ref":"#/$defs/a~1b"}]}"##,
             None,
         );
-        verdict(
+        check_schema(
             r##"{"$defs":{"a":{"$anchor":"here"}},"allOf":[{"$ref":"#here"}]}"##,
             None,
         );
-        verdict(
+        check_schema(
             r##"{"$defs":{"a":{"$id":"#old"}},"allOf":[{"$ref":"#old"}]}"##,
             None,
         );
-        verdict(
+        check_schema(
             r##"{"$id":"https://a.example/root.json","allOf":[{"$ref":"root.json#"}]}"##,
             None,
         );
-        verdict(
+        check_schema(
             r##"{"$id":"https://a.example/r","items":{"$ref":"https://a.example/r"}}"##,
             None,
         );
@@ -201,45 +204,45 @@ mod tests {
             "//host/x",
             "ftp://h",
         ] {
-            verdict(
+            check_schema(
                 &format!(r#"{{"items":{{"$ref":"{outside}"}}}}"#),
                 Some(Reason::SchemaExternalRef),
             );
         }
-        verdict(
+        check_schema(
             r##"{"allOf":[{"$ref":"#/$defs/none"}]}"##,
             Some(Reason::SchemaInvalid),
         );
-        verdict(
+        check_schema(
             r##"{"allOf":[{"$ref":"#/../.."}]}"##,
             Some(Reason::SchemaInvalid),
         );
-        verdict(
+        check_schema(
             r##"{"allOf":[{"$ref":"#nothing"}]}"##,
             Some(Reason::SchemaInvalid),
         );
-        verdict(
+        check_schema(
             r##"{"$id":"x","allOf":[{"$ref":"#/%zz%"}]}"##,
             Some(Reason::SchemaInvalid),
         );
     }
 
     #[test]
-    fn references_in_data_and_names_are_no_references() {
-        verdict(
+    fn references_in_data_and_names_are_ignored() {
+        check_schema(
             r##"{"properties":{"$ref":{"type":"string","default":{"$ref":"http://x"}}}}"##,
             None,
         );
-        verdict(
+        check_schema(
             r##"{"enum":[{"$ref":"http://x"}],"const":{"$ref":"http://x"}}"##,
             None,
         );
     }
 
     #[test]
-    fn r_sec_01_cycles_are_legal_and_end() {
-        verdict(r##"{"$ref":"#"}"##, None);
-        verdict(
+    fn r_sec_01_cycles_are_allowed_and_terminate() {
+        check_schema(r##"{"$ref":"#"}"##, None);
+        check_schema(
             r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/c"},"c":{"$ref":"#/$defs/a"}},
                 "$ref":"#/$defs/a"}"##,
             None,

@@ -1,28 +1,27 @@
-//! Patterns in linear time, or not at all.
+//! Limits that keep the matching of regular expressions linear and cheap.
 
 use std::collections::HashSet;
 
 use jsonschema::{PatternOptions, Regex};
 use serde_json::{Map, Value, json};
 
-/// Bytes of one compiled pattern, and of its cache: a millisecond of work. Real patterns need a few kB.
+/// Maximum bytes of one compiled pattern and of its cache, about a millisecond of work. Real patterns need a few kB.
 const PATTERN_BYTES: usize = 128 * 1024;
-/// Different patterns of one schema that are made ready; what goes beyond is left to the server.
+/// Maximum number of distinct patterns of one schema; further ones are left to the server.
 const PATTERNS: usize = 64;
-/// The smallest part of a compiled pattern, so that the states of any pattern have an upper bound.
+/// Minimum bytes of one state of a compiled pattern; it bounds the number of states.
 const STATE_BYTES: usize = 24;
 
-/// The engine that never steps back, so that no pattern and no text can make it slow.
+/// Options for the engine without backtracking, so that no pattern and no text is slow.
 pub(crate) fn linear_patterns() -> PatternOptions<Regex> {
     PatternOptions::regex()
         .size_limit(PATTERN_BYTES)
         .dfa_size_limit(PATTERN_BYTES)
 }
 
-/// How many states a pattern may have at once while it is matched. Linear means so much work for each
-/// character of the text.
+/// Upper bound for the number of states of a pattern that are active during matching. It is the cost per character.
 pub(crate) fn states(pattern: &str) -> usize {
-    // Each bound of a counted repetition may repeat all the others.
+    // Nested counted repetitions multiply.
     let bounds = pattern.split('{').skip(1).flat_map(|rest| {
         let inside = rest.split('}').next().unwrap_or_default();
         inside
@@ -36,7 +35,7 @@ pub(crate) fn states(pattern: &str) -> usize {
         .min(PATTERN_BYTES / STATE_BYTES)
 }
 
-/// Takes out of a schema the patterns beyond the number that is made ready; tells whether there were any.
+/// Removes the patterns beyond the maximum number from a schema. Returns whether any were removed.
 pub(crate) fn drop_surplus_patterns(schema: &mut Value) -> bool {
     let mut seen = HashSet::new();
     let mut dropped = false;
@@ -51,13 +50,12 @@ pub(crate) fn drop_surplus_patterns(schema: &mut Value) -> bool {
     dropped
 }
 
-/// Takes out of a schema what the linear engine cannot read: look-around, back-references, mistakes.
-/// The rest of the schema still counts.
+/// Removes patterns from a schema that the linear engine does not support: look-around, back-references, syntax errors.
 pub(crate) fn drop_unusable_patterns(schema: &mut Value) {
     retain_patterns(schema, &mut is_usable);
 }
 
-/// The caller's parser bounds the nesting.
+/// Recursion is bounded by the parser's nesting limit.
 fn retain_patterns(schema: &mut Value, keep: &mut dyn FnMut(&str) -> bool) {
     match schema {
         Value::Object(map) => {
@@ -86,7 +84,7 @@ fn retain_names(map: &mut Map<String, Value>, keep: &mut dyn FnMut(&str) -> bool
     let before = named.len();
     named.retain(|pattern, _| keep(pattern));
     if named.len() < before {
-        // What the lost pattern would have matched must not count as unknown.
+        // Properties that the removed pattern would have matched must not be rejected as unknown.
         map.shift_remove("additionalProperties");
         map.shift_remove("unevaluatedProperties");
     }

@@ -1,11 +1,11 @@
-//! Whether a schema is one that Pegboard keeps: an object's, small enough, and complete in itself.
+//! Checks of a tool's schemas: type, size and references.
 
 use pegboard_model::{Limits, Reason};
 use serde_json::Value;
 
 use crate::{headers, nesting::nesting, references};
 
-/// Why something was not accepted: the reason and what exactly is wrong.
+/// Why a definition was rejected: the reason and the details.
 pub(crate) type Problem = (Reason, String);
 
 /// Checks the raw text of an `inputSchema`.
@@ -53,7 +53,7 @@ fn check_any(field: &str, raw: &str, limits: &Limits) -> Result<Value, Problem> 
     let schema: Value = serde_json::from_str(raw).map_err(|error| {
         (
             Reason::SchemaInvalid,
-            format!("`{field}` cannot be read: {error}"),
+            format!("`{field}` is not valid JSON: {error}"),
         )
     })?;
     let nodes = count(&schema);
@@ -66,7 +66,7 @@ fn check_any(field: &str, raw: &str, limits: &Limits) -> Result<Value, Problem> 
     Ok(schema)
 }
 
-/// Counts every value; the nesting was checked before.
+/// Counts all values. The nesting depth was checked before.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Object(map) => map.values().map(count).sum(),

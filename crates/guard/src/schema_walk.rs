@@ -1,13 +1,13 @@
-//! A walk over the subschemas of a schema, which tells keywords from names and from plain data.
+//! Visits the subschemas of a schema, distinguishing keywords from property names and from plain data.
 
 use serde_json::{Map, Value};
 
-/// Keywords whose values are data: whatever stands in them is no schema.
+/// Keywords whose values are data, not schemas.
 const DATA: &[&str] = &[
     "const", "default", "enum", "example", "examples", "required",
 ];
 
-/// Keywords whose values map names to schemas: the keys in them are no keywords.
+/// Keywords whose values map names to schemas; the names are not keywords.
 const NAMED: &[&str] = &[
     "$defs",
     "definitions",
@@ -17,19 +17,19 @@ const NAMED: &[&str] = &[
     "properties",
 ];
 
-/// How a subschema is reached from the root.
+/// Where a subschema is located.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SchemaLocation {
-    /// It is the root.
+    /// The root schema.
     Root,
-    /// Through `properties` alone, so that it describes one fixed argument.
+    /// Reached through `properties` only, so it describes one fixed argument.
     Property,
-    /// In any other way.
+    /// Anywhere else.
     Elsewhere,
 }
 
-/// Visits the root and every subschema that is an object. Keywords that no standard knows are walked
-/// too, because a `$ref` can point into them. The caller has checked the nesting.
+/// Visits the root and every subschema that is an object. Unknown keywords are visited too, because a `$ref` can point
+/// into them. The caller must have checked the nesting depth.
 pub(crate) fn walk<'a>(
     root: &'a Value,
     visit: &mut impl FnMut(&'a Map<String, Value>, SchemaLocation),

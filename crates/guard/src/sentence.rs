@@ -1,21 +1,21 @@
-//! The first sentence of a description, whatever markup stands before it.
+//! Extraction of the first sentence of a description, ignoring markup.
 
 use pegboard_model::visible_characters;
 
-/// Words whose full stop does not end a sentence.
+/// Abbreviations whose full stop does not end a sentence.
 const ABBREVIATIONS: &[&str] = &[
     "approx", "cf", "dr", "e.g", "eg", "esp", "fig", "i.e", "ie", "incl", "max", "min", "mr",
     "mrs", "no", "resp", "st", "vs",
 ];
 
-/// As much of a description as is looked at; a summary is far shorter.
-const LOOKED_AT: usize = 4096;
+/// Maximum number of characters of a description that are examined; a summary is far shorter.
+const EXAMINED_CHARS: usize = 4096;
 
-/// The first sentence, in one line. Empty when there is no text.
+/// The first sentence on one line; empty if there is no text.
 pub(crate) fn first_sentence(description: &str) -> String {
     let end = description
         .char_indices()
-        .nth(LOOKED_AT)
+        .nth(EXAMINED_CHARS)
         .map_or(description.len(), |(at, _)| at);
     let head = description.get(..end).unwrap_or_default();
     let paragraph = first_paragraph(head);
@@ -23,7 +23,7 @@ pub(crate) fn first_sentence(description: &str) -> String {
     one_line(paragraph.get(..end).unwrap_or_default())
 }
 
-/// White space collapsed, and every character that is not meant to be seen left out.
+/// Collapses white space and removes hidden characters.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in visible_characters(text) {
@@ -39,8 +39,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// The lines up to the first gap, without headings, list marks and tags. Headings count only when
-/// nothing else is there.
+/// The first paragraph without headings, list marks and tags. A heading is used only if there is no other text.
 fn first_paragraph(text: &str) -> String {
     let mut paragraph = String::new();
     let mut heading = String::new();
@@ -78,7 +77,7 @@ fn first_paragraph(text: &str) -> String {
     }
 }
 
-/// What follows a list mark such as `- `, `* ` or `• `.
+/// The text after a list mark such as `- `, `* ` or `• `.
 fn list_mark(line: &str) -> Option<&str> {
     ["- ", "* ", "+ ", "• ", "> "]
         .iter()
@@ -107,7 +106,7 @@ fn without_markup(line: &str) -> String {
     bare.trim().to_owned()
 }
 
-/// The length of a tag such as `<Purpose>` that a text starts with, and what follows it.
+/// The length of a leading tag such as `<Purpose>`, and the text after it.
 fn leading_tag(text: &str) -> Option<(usize, &str)> {
     let inner = text.strip_prefix('<')?;
     let close = inner.find('>').filter(|close| *close <= 60)?;
@@ -118,7 +117,7 @@ fn leading_tag(text: &str) -> Option<(usize, &str)> {
     named.then_some((close + 2, rest))
 }
 
-/// The end of the first sentence, behind its closing mark.
+/// The position after the first sentence and its closing mark.
 fn sentence_end(text: &str) -> Option<usize> {
     text.char_indices().find_map(|(at, character)| {
         let after = text.get(at + character.len_utf8()..).unwrap_or_default();
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_before_the_text_is_left_out() {
+    fn leading_markup_is_removed() {
         check("# Title\n\nDoes it. More", "Does it.");
         check("## Only a title", "Only a title");
         check("<Purpose>\nDoes it.\n</Purpose>", "Does it.");

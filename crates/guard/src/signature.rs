@@ -1,23 +1,23 @@
-//! A tool's arguments in one line.
+//! Signatures of tools: the arguments in one line.
 
 use pegboard_model::{Tool, UntrustedText};
 use serde_json::{Map, Value};
 
 use crate::argument_errors::kind_of;
 
-/// Arguments that are shown; the rest is counted.
+/// Maximum number of shown arguments; further ones are counted.
 const SHOWN_ARGUMENTS: usize = 24;
-/// References, alternatives and lists that are looked through to find a type. It also ends cycles.
+/// Maximum number of references, alternatives and lists that are followed to find a type. It also stops cycles.
 const MAX_TYPE_DEPTH: usize = 6;
-/// Alternatives that are named.
+/// Maximum number of shown alternatives.
 const SHOWN_TYPES: usize = 4;
 
-/// `name(arg: type, arg?: type)`, with a question mark where an argument may be left out.
+/// The signature `name(arg: type, arg?: type)`; a question mark means that the argument is optional.
 pub fn signature(tool: &Tool) -> String {
     signature_of(&tool.name, tool.input_schema())
 }
 
-/// The same for a name and the text of a schema.
+/// The signature for a name and the text of a schema.
 pub fn signature_of(name: &str, input_schema: &str) -> String {
     let name = UntrustedText::new(name).shortened(128).to_string();
     let Ok(root) = serde_json::from_str::<Value>(input_schema) else {
@@ -43,8 +43,8 @@ pub fn signature_of(name: &str, input_schema: &str) -> String {
     format!("{name}({})", arguments.join(", "))
 }
 
-/// The type that a schema describes, in a word or two: `string`, `string[]`, `integer|string`, `any`.
-/// References are looked up in `root`; `null` as an alternative is left out.
+/// A short name of the type that a schema describes: `string`, `string[]`, `integer|string`, `any`. References are
+/// resolved in `root`; the alternative `null` is omitted.
 pub fn type_summary(root: &Value, schema: &Value) -> String {
     let mut words = Vec::new();
     collect(root, schema, MAX_TYPE_DEPTH, &mut words);

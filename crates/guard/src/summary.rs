@@ -1,21 +1,21 @@
-//! One line about a tool.
+//! One-line summaries of tools.
 
 use pegboard_model::{ExposedName, ServerName};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::sentence::{first_sentence, one_line};
 
-/// Longest summary, in characters.
+/// Maximum number of characters of a summary.
 pub const SUMMARY_MAX: usize = 80;
 const ELLIPSIS: char = '…';
 
-/// A summary of a description: its first sentence, cut at a word. `None` when there is nothing to say.
+/// Summarizes a description: its first sentence, truncated at a word. `None` if the description has no text.
 pub fn summarise(description: &str) -> Option<String> {
     let sentence = first_sentence(description);
     (!sentence.is_empty()).then(|| shorten(&sentence))
 }
 
-/// The line for a tool that says nothing of itself.
+/// The summary of a tool without a description.
 pub fn fallback_summary(server: &ServerName, tool: &str) -> String {
     let name = one_line(tool);
     if name.is_empty() {
@@ -24,8 +24,8 @@ pub fn fallback_summary(server: &ServerName, tool: &str) -> String {
     shorten(&format!("{server} tool: {name}"))
 }
 
-/// A text as one line of at most [`SUMMARY_MAX`] characters, cut at a word where there is one and never
-/// inside what a reader sees as one character.
+/// Shortens a text to one line of at most [`SUMMARY_MAX`] characters, truncated at a word if possible and never inside
+/// a grapheme cluster.
 pub fn shorten(text: &str) -> String {
     let line = one_line(text);
     if line.chars().count() <= SUMMARY_MAX {
@@ -46,7 +46,7 @@ pub fn shorten(text: &str) -> String {
         end = at + grapheme.len();
     }
     if end == 0 {
-        // One cluster of combining marks fills the line: only characters are left to count.
+        // A single grapheme cluster fills the line: truncate inside it.
         end = line
             .char_indices()
             .nth(room)

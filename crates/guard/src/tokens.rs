@@ -1,9 +1,9 @@
-//! About how many tokens a text costs a model, without a tokenizer's tables.
+//! Token estimates without the tables of a tokenizer.
 
 /// Weights in thousandths of a token, fitted by least squares over the definitions of 2,500 public tools
 /// (112 servers) against their o200k counts. The fit is within 0.1 % on the total, within 5 % for 95 of
-/// 100 tools and within 11 % for the worst. Scripts that hardly occur there have rounded weights of
-/// their own, from the length of their usual words.
+/// 100 tools and within 11 % for the worst. Scripts that are rare in that data have rounded weights based on the
+/// length of their usual words.
 mod weight {
     pub(super) const WORD: u64 = 964;
     /// For each letter of a word beyond the fifth, and again beyond the ninth.
@@ -11,7 +11,7 @@ mod weight {
     pub(super) const VERY_LONG_WORD: u64 = 47;
     pub(super) const DIGITS: u64 = 1117;
     pub(super) const WHITE_SPACE_RUN: u64 = 833;
-    /// One punctuation mark before a word is half of the time part of the word's token.
+    /// A single punctuation mark before a word is part of the word's token half of the time.
     pub(super) const MARK_BEFORE_WORD: u64 = 546;
     pub(super) const MARK: u64 = 1299;
     pub(super) const MARKS: u64 = 1025;
@@ -43,7 +43,7 @@ fn class(byte: u8) -> Class {
     }
 }
 
-/// An estimate of the o200k tokens of a text, meant for compact JSON.
+/// Estimates the number of o200k tokens of a text, typically compact JSON.
 pub fn estimate_tokens(text: &str) -> u32 {
     let mut total = 0_u64;
     let mut rest = text;
@@ -55,7 +55,7 @@ pub fn estimate_tokens(text: &str) -> u32 {
     u32::try_from(total.div_ceil(1000)).unwrap_or(u32::MAX)
 }
 
-/// The length and cost of the run that a text starts with.
+/// Length and cost of the first run of a text.
 fn next_run(text: &str, first: Class) -> (usize, u64) {
     let run = |of: Class| text.bytes().take_while(|byte| class(*byte) == of).count();
     match first {
@@ -72,7 +72,7 @@ fn next_run(text: &str, first: Class) -> (usize, u64) {
                 weight::WORD + beyond(5) * weight::LONG_WORD + beyond(9) * weight::VERY_LONG_WORD;
             (letters, cost)
         }
-        // Looked at no further than it is used: a long number must not be counted again for each of its parts.
+        // Only three digits are read: rescanning a long number for each of its parts would be quadratic.
         Class::Digit => {
             let digits = text.bytes().take(3);
             let digits = digits.take_while(|byte| class(*byte) == Class::Digit);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn r_ctx_08_a_long_number_takes_no_longer_than_its_length() {
-        // Counted again for each of its parts, this would take hours.
+        // With quadratic cost this would take hours.
         let digits = "7".repeat(6_000_000);
         assert_eq!(estimate_tokens(&digits), 2_234_000);
     }

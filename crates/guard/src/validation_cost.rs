@@ -1,4 +1,4 @@
-//! How much work a validation would be, so that none is begun that a server made endless.
+//! Cost estimate of a validation, so that hostile schemas cannot make it endless.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,12 @@ use crate::{
     schema_walk::{SchemaLocation, walk},
 };
 
-/// Steps that a validation may need: about 50 ms of work. The largest real schemas need a few thousand.
+/// Maximum steps of a validation, about 50 ms of work. The largest real schemas need a few thousand.
 const STEPS: usize = 100_000;
-/// Schemas that may apply within each other; a reference that leads back to itself without going into
-/// the arguments ends here.
+/// Maximum depth of nested schemas. It stops references that return to themselves without descending into the arguments.
 const DEPTH: usize = 200;
 
-/// How many states a pattern goes through in the time of one step.
+/// Number of regex states that take the time of one step.
 const STATES_PER_STEP: usize = 24;
 
 const SAME_VALUE_LISTS: &[&str] = &["allOf", "anyOf", "oneOf"];
@@ -25,7 +24,7 @@ const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
 const EACH_ITEM: &[&str] = &["items", "additionalItems", "contains", "unevaluatedItems"];
 const EACH_PROPERTY: &[&str] = &["additionalProperties", "unevaluatedProperties"];
 
-/// What is looked for once in a schema, and not again for each call.
+/// Properties of a schema that are determined once and not for each call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchemaFeatures {
     embedded_document: bool,
@@ -41,11 +40,11 @@ impl SchemaFeatures {
     }
 }
 
-/// Whether a validation of these arguments ends within the steps, however the schema is built. The walk
-/// goes where the validator would go if it never stopped early, and counts.
+/// Whether validating these arguments stays within the step limit. The walk visits everything that the validator would
+/// visit without stopping early, and counts.
 pub(crate) fn is_bounded(root: &Value, features: SchemaFeatures, arguments: &Value) -> bool {
-    // Inside a part with an identifier of its own, references start from that part. No real tool has
-    // one, so such schemas are simply left to the server.
+    // References inside an embedded document are relative to it. No real tool has one, so such schemas are left to
+    // the server.
     if features.embedded_document {
         return false;
     }
@@ -73,7 +72,7 @@ impl<'a> Walk<'a> {
         let Value::Object(map) = schema else {
             return Some(());
         };
-        // Comparing with an enumeration and checking keys takes time for each of them.
+        // The validator compares each enum value and checks each keyword.
         let listed = map
             .get("enum")
             .and_then(Value::as_array)
@@ -82,7 +81,7 @@ impl<'a> Walk<'a> {
         for (keyword, inner) in map {
             let keyword = keyword.as_str();
             if REFERENCES.contains(&keyword) {
-                // A reference that is not understood here could lead anywhere.
+                // An unresolved reference could lead anywhere.
                 let target = self.target(inner.as_str()?)?;
                 self.apply(target, value, depth)?;
             } else if SAME_VALUE.contains(&keyword) {
@@ -155,7 +154,7 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// Matching goes through all states of a pattern for each character, at worst.
+    /// In the worst case, matching visits all states of a pattern for each character.
     fn matching(&mut self, pattern: &str, text: &str) -> Option<()> {
         let work = states(pattern).saturating_mul(text.len()) / STATES_PER_STEP;
         self.steps = self.steps.checked_sub(work)?;
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_01_endless_and_exploding_schemas_are_seen() {
+    fn r_sec_01_endless_and_exploding_schemas_are_detected() {
         assert!(!is_bounded(&json!({"allOf": [{"$ref": "#"}]}), &json!({})));
         assert!(!is_bounded(
             &json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_01_g07_matching_a_long_text_with_a_large_pattern_is_seen() {
+    fn r_sec_01_g07_matching_a_long_text_with_a_large_pattern_is_detected() {
         let counted = "a[ab]{900}c";
         let [short, long] = [10, 50_000].map(|length| "ab".repeat(length));
         let value = json!({"properties": {"x": {"pattern": counted}}});

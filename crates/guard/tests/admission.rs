@@ -1,4 +1,4 @@
-//! What is admitted and what is not, rule by rule.
+//! The rules of admission.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +21,8 @@ fn raw(text: impl Into<String>) -> Box<RawValue> {
     RawValue::from_string(text.into()).unwrap()
 }
 
-/// The reasons for which tools of a list are rejected, and the names of the others.
-fn verdicts(list: &[&str], over_http: bool) -> (Vec<String>, Vec<(String, Reason)>) {
+/// The names of the admitted tools of a list, and the rejected ones with their reasons.
+fn admitted_and_rejected(list: &[&str], over_http: bool) -> (Vec<String>, Vec<(String, Reason)>) {
     let list: Vec<_> = list.iter().map(|text| raw(*text)).collect();
     let admission = admit(&server(), over_http, &list, &Limits::default());
     let names = admission.tools.into_iter().map(|tool| tool.name).collect();
@@ -36,11 +36,11 @@ fn verdicts(list: &[&str], over_http: bool) -> (Vec<String>, Vec<(String, Reason
     )
 }
 
-/// Checks one definition beside a good tool, which must never suffer from it.
+/// Checks one definition next to a valid tool, which must always be admitted.
 #[track_caller]
 fn check(definition: &str, expected: Result<(), Reason>) {
     let good = r#"{"name":"zz_good","inputSchema":{"type":"object"}}"#;
-    let (names, rejections) = verdicts(&[definition, good], false);
+    let (names, rejections) = admitted_and_rejected(&[definition, good], false);
     let shown: String = definition.chars().take(200).collect();
     assert!(names.contains(&"zz_good".to_owned()), "{shown}");
     let got = rejections
@@ -92,7 +92,7 @@ fn r_sec_01_names_are_checked() {
 }
 
 #[test]
-fn r_sec_01_fields_of_the_wrong_kind_cost_only_their_tool() {
+fn r_sec_01_fields_of_the_wrong_type_reject_only_their_tool() {
     for bad in [
         "[]",
         "7",
@@ -218,8 +218,8 @@ fn r_sec_01_sizes_are_limited() {
 }
 
 #[test]
-fn r_sec_01_a_name_twice_keeps_the_first() {
-    let (names, rejections) = verdicts(
+fn r_sec_01_of_duplicate_names_the_first_is_admitted() {
+    let (names, rejections) = admitted_and_rejected(
         &[
             r#"{"name":"a","description":"one"}"#,
             r#"{"name":"a","description":"two"}"#,
@@ -231,7 +231,7 @@ fn r_sec_01_a_name_twice_keeps_the_first() {
     assert_eq!(rejections, [("a".to_owned(), Reason::ToolDuplicate)]);
     let alias = ExposedName::of(&server(), "fs.read");
     let coincidence = alias.as_str().trim_start_matches("files__");
-    let (names, rejections) = verdicts(
+    let (names, rejections) = admitted_and_rejected(
         &[
             r#"{"name":"fs.read"}"#,
             &format!(r#"{{"name":"{coincidence}"}}"#),
@@ -246,22 +246,22 @@ fn r_sec_01_a_name_twice_keeps_the_first() {
 fn r_sec_01_header_rules_hold_over_http_only() {
     let tool =
         with_schema(r#"{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#);
-    assert_eq!(verdicts(&[&tool], false).0, ["a"]);
+    assert_eq!(admitted_and_rejected(&[&tool], false).0, ["a"]);
     assert_eq!(
-        verdicts(&[&tool], true).1,
+        admitted_and_rejected(&[&tool], true).1,
         [("a".to_owned(), Reason::SchemaHeader)]
     );
 }
 
 #[test]
-fn rejections_name_the_tool_or_its_place_without_control_characters() {
-    let (_, rejections) = verdicts(&["7", r#"{"name":"\u001b[2J","title":7}"#], false);
+fn rejections_name_the_tool_or_its_position_without_control_characters() {
+    let (_, rejections) = admitted_and_rejected(&["7", r#"{"name":"\u001b[2J","title":7}"#], false);
     assert_eq!(rejections[0].0, "#1");
     assert_eq!(rejections[1].0, "\\u{1b}[2J");
 }
 
 #[test]
-fn r_reg_09_a_tool_is_kept_byte_for_byte_with_its_hints_beside_it() {
+fn r_reg_09_a_definition_is_stored_byte_for_byte_with_its_annotations() {
     let definition = "{ \"zeta\": 1.50, \"name\":\"read\",\n\"description\":\"[DEPRECATED] Use `open`. Really.\", \"annotations\":{\"readOnlyHint\":true,\"destructiveHint\":false}}";
     let admission = admit(&server(), false, &[raw(definition)], &Limits::default());
     let tool = &admission.tools[0];
@@ -278,7 +278,7 @@ fn r_reg_09_a_tool_is_kept_byte_for_byte_with_its_hints_beside_it() {
 }
 
 #[test]
-fn r_reg_09_the_server_s_word_marks_a_tool_deprecated() {
+fn r_reg_09_a_server_can_mark_a_tool_as_deprecated() {
     for (fields, expected) in [
         (r#""_meta":{"deprecated":true}"#, true),
         (r#""annotations":{"deprecated":true}"#, true),
@@ -314,12 +314,12 @@ fn r_disc_09_a_tool_without_a_description_has_a_summary() {
 }
 
 #[test]
-fn r_reg_04_tools_are_sorted_whatever_the_order_they_came_in() {
-    let (one, _) = verdicts(
+fn r_reg_04_tools_are_sorted_by_name() {
+    let (one, _) = admitted_and_rejected(
         &[r#"{"name":"b"}"#, r#"{"name":"a"}"#, r#"{"name":"C"}"#],
         false,
     );
-    let (two, _) = verdicts(
+    let (two, _) = admitted_and_rejected(
         &[r#"{"name":"C"}"#, r#"{"name":"b"}"#, r#"{"name":"a"}"#],
         false,
     );
@@ -366,13 +366,13 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn r_sec_01_any_json_gets_a_verdict(value in any_json()) {
+    fn r_sec_01_any_json_gets_a_result(value in any_json()) {
         let admission = admit(&server(), true, &[raw(value.to_string())], &Limits::default());
         prop_assert_eq!(admission.tools.len() + admission.rejections.len(), 1);
     }
 
     #[test]
-    fn r_sec_01_a_tool_with_any_field_replaced_gets_a_verdict(
+    fn r_sec_01_a_tool_with_any_field_replaced_gets_a_result(
         field in prop_oneof![Just("name"), Just("title"), Just("description"), Just("inputSchema"),
             Just("outputSchema"), Just("annotations"), Just("icons"), Just("_meta")],
         value in any_json(),
@@ -388,13 +388,13 @@ proptest! {
             prop_assert!(tool.summary.chars().count() <= SUMMARY_MAX);
             prop_assert!(!tool.summary.is_empty());
             let arguments = json!({"path": 7, "a": [1, {}]});
-            let _verdict = pegboard_guard::check_arguments(&tool, &arguments);
+            let _result = pegboard_guard::check_arguments(&tool, &arguments);
         }
     }
 }
 
 #[test]
-fn a_definition_that_did_not_change_is_taken_over_and_any_other_is_looked_at() {
+fn an_unchanged_definition_is_reused_and_any_other_is_checked() {
     let same = r#"{"name":"same","description":"Stays."}"#;
     let first = admit(&server(), false, &[raw(same)], &Limits::default());
     let mut known = first.tools;
@@ -406,12 +406,12 @@ fn a_definition_that_did_not_change_is_taken_over_and_any_other_is_looked_at() {
         raw(same),
     ];
     let again = admit_with_known(&server(), false, &list, &known, &Limits::default());
-    let told: Vec<_> = again
+    let summaries: Vec<_> = again
         .tools
         .iter()
         .map(|tool| (&*tool.name, &*tool.summary))
         .collect();
-    assert_eq!(told, [("new", "New."), ("same", "Known.")]);
+    assert_eq!(summaries, [("new", "New."), ("same", "Known.")]);
     let reasons: Vec<_> = again.rejections.iter().map(|r| r.reason).collect();
     assert_eq!(reasons, [Reason::ToolRejectedName, Reason::ToolDuplicate]);
 }

@@ -1,4 +1,4 @@
-//! Arguments in the forms that models really send.
+//! Arguments in the forms that models actually send.
 
 #![allow(
     clippy::unwrap_used,
@@ -40,23 +40,23 @@ fn r_reg_06_arguments_in_every_usual_form_become_an_object() {
 }
 
 #[test]
-fn r_reg_05_what_is_no_object_is_told_in_clear_words() {
+fn r_reg_05_other_values_are_rejected_with_a_clear_message() {
     check("[1]", Err("not an array"));
     check("7", Err("not a number"));
     check("-1", Err("not a number"));
     check("true", Err("not a boolean"));
-    check(r#""[1]""#, Err("holds JSON, but no object"));
-    check(r#""\"{}\"""#, Err("holds JSON, but no object"));
+    check(r#""[1]""#, Err("contains JSON other than an object"));
+    check(r#""\"{}\"""#, Err("contains JSON other than an object"));
     check(r#""a=1""#, Err("not JSON"));
     check(r#""{\"a\": 1""#, Err("not JSON"));
 }
 
 #[test]
-fn r_sec_01_deep_and_large_arguments_are_met_calmly() {
+fn r_sec_01_deep_and_large_arguments_do_not_break_parsing() {
     let deep = format!(r#""{}""#, "[".repeat(200_000));
     check(&deep, Err("not JSON"));
     let nested = format!(r#"{{"a":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     check(&nested, Ok(&nested));
     let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(ARGUMENTS_BYTES_MAX));
-    check(&large, Err("more than the allowed"));
+    check(&large, Err("larger than the allowed"));
 }

@@ -1,4 +1,4 @@
-//! Arguments are checked before a server is touched.
+//! Arguments are checked before the server is contacted.
 
 #![allow(
     clippy::unwrap_used,
@@ -82,7 +82,7 @@ fn r_reg_05_wrong_arguments_name_the_field() {
 }
 
 #[test]
-fn several_mistakes_are_told_at_once_with_the_signature() {
+fn several_errors_are_reported_together_with_the_signature() {
     let error = check_arguments(
         &issue_tool(),
         &json!({"owner": 7, "state": "secret-value", "x": 1}),
@@ -91,7 +91,7 @@ fn several_mistakes_are_told_at_once_with_the_signature() {
     for part in [
         "`/owner` must be string, not integer",
         "`/number` is missing",
-        "`/x` is not known",
+        "`/x` is unknown",
         "`/state` must be one of",
         "`close_issue(owner: string, number: integer, state?: string, labels?: string[], parent?: object)`",
     ] {
@@ -112,7 +112,7 @@ fn several_mistakes_are_told_at_once_with_the_signature() {
 }
 
 #[test]
-fn both_dialects_are_read_by_their_own_rules() {
+fn both_drafts_are_validated_by_their_own_rules() {
     let tuple = |dialect: &str| {
         tool(&json!({"$schema": dialect, "type": "object",
             "properties": {"pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}}}))
@@ -123,7 +123,7 @@ fn both_dialects_are_read_by_their_own_rules() {
         wrong.clone(),
         Some("/pair/0"),
     );
-    // In 2020-12 a list under `items` is no schema, so nothing is checked.
+    // In 2020-12 an array under `items` is not a schema, so nothing is checked.
     check(
         &tuple("https://json-schema.org/draft/2020-12/schema"),
         wrong,
@@ -139,7 +139,7 @@ fn both_dialects_are_read_by_their_own_rules() {
 }
 
 #[test]
-fn r_sec_01_a_schema_that_cannot_be_used_blocks_no_call() {
+fn r_sec_01_an_unusable_schema_does_not_block_calls() {
     check(
         &tool(&json!({"type": "object", "properties": 7})),
         json!({"a": 1}),
@@ -158,7 +158,7 @@ fn r_sec_01_a_schema_that_cannot_be_used_blocks_no_call() {
 }
 
 #[test]
-fn r_sec_01_references_out_of_the_schema_are_never_followed() {
+fn r_sec_01_external_references_are_never_followed() {
     for target in ["http://127.0.0.1:1/x", "file:///etc/hostname", "other.json"] {
         assert!(
             ArgumentValidator::new(&json!({"$ref": target}).to_string()).is_none(),
@@ -185,12 +185,12 @@ fn r_sec_01_hostile_schemas_cost_little() {
     let text = "a".repeat(50_000) + "!";
     for pattern in ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "(?=a)(a+)+$"] {
         let tool = tool(&json!({"type": "object", "properties": {"x": {"pattern": pattern}}}));
-        let _verdict = check_arguments(&tool, &json!({"x": text}));
+        let _result = check_arguments(&tool, &json!({"x": text}));
     }
 }
 
 #[test]
-fn a_pattern_that_cannot_be_used_takes_only_itself_away() {
+fn an_unsupported_pattern_disables_only_itself() {
     let tool = tool(
         &json!({"type": "object", "required": ["b"], "properties": {"a": {"type": "string", "pattern": "^(?!x)"}},
         "patternProperties": {"^(?=y)": {}}, "additionalProperties": false}),
@@ -202,7 +202,7 @@ fn a_pattern_that_cannot_be_used_takes_only_itself_away() {
 }
 
 #[test]
-fn r_sec_01_g07_a_schema_full_of_patterns_costs_little_and_the_rest_still_counts() {
+fn r_sec_01_g07_a_schema_full_of_patterns_is_cheap_and_the_rest_is_still_checked() {
     let costly = |number: usize| format!("\\pL{{20}}{number}");
     let mut properties: serde_json::Map<String, Value> = (0..1_500)
         .map(|number| (format!("p{number}"), json!({"pattern": costly(number)})))
@@ -215,16 +215,16 @@ fn r_sec_01_g07_a_schema_full_of_patterns_costs_little_and_the_rest_still_counts
         json!({"count": "x", "p1": "y"}),
         Some("/count"),
     );
-    // Making them all ready would take a minute, and as many gigabytes.
+    // Compiling all of them would take a minute and several gigabytes.
     assert!(begin.elapsed() < std::time::Duration::from_secs(15));
     assert!(
         ArgumentValidator::strict(&schema.to_string()).is_none(),
-        "nobody can be sure"
+        "the pattern cannot be checked"
     );
 }
 
 #[test]
-fn r_sec_01_g06_a_long_enumeration_is_checked_and_shown_cut_with_its_count() {
+fn r_sec_01_g06_a_long_enum_is_checked_and_shown_truncated_with_its_count() {
     let choices: Vec<_> = (0..9_000).map(|number| number.to_string()).collect();
     let tool = tool(&json!({"properties": {"x": {"enum": choices}, "y": {"enum": ["a", "b"]}}}));
     check(&tool, json!({"x": "8999"}), None);
@@ -238,7 +238,7 @@ fn r_sec_01_g06_a_long_enumeration_is_checked_and_shown_cut_with_its_count() {
 }
 
 #[test]
-fn r_sec_01_arguments_have_a_size() {
+fn r_sec_01_the_size_of_arguments_is_limited() {
     let tool = tool(&json!({"type": "object"}));
     check(
         &tool,
@@ -268,51 +268,51 @@ fn signatures_show_every_argument_once() {
 }
 
 #[track_caller]
-fn told(schema: Value, arguments: Value, part: &str) {
+fn check_message(schema: Value, arguments: Value, part: &str) {
     let error = check_arguments(&tool(&schema), &arguments).unwrap_err();
     assert!(error.message.contains(part), "{part} in {}", error.message);
-    assert!(error.message.contains("It takes `close_issue("));
+    assert!(error.message.contains("Its signature is `close_issue("));
     assert!(error.message.len() < 4_000, "{}", error.message.len());
 }
 
 #[test]
-fn r_reg_05_a_mistake_is_told_so_that_the_next_try_succeeds() {
+fn r_reg_05_messages_let_the_caller_correct_the_call() {
     let strict = json!({"type": "object", "additionalProperties": false, "required": ["repo_name"],
         "properties": {"repo_name": {"type": "string"}, "limit": {"type": "integer"}}});
-    told(
+    check_message(
         strict.clone(),
         json!({"repoName": "x"}),
-        "`/repoName` is not known; `repo_name` is",
+        "`/repoName` is unknown (did you mean `repo_name`?)",
     );
-    told(
+    check_message(
         strict.clone(),
         json!({"repo_name": "x", "zzz": 1}),
-        "`/zzz` is not known.",
+        "`/zzz` is unknown.",
     );
-    told(
+    check_message(
         strict,
         json!({"repo_name": "x", "limit": "5"}),
-        "`/limit` must be integer, not string; give the value itself, not a text that holds it",
+        "`/limit` must be integer, not string; pass the value itself, not a string that contains it",
     );
     let open = json!({"type": "object", "required": ["query"],
         "properties": {"query": {"type": "string"}, "tags": {"type": "array"}}});
-    told(
+    check_message(
         open.clone(),
         json!({"qurey": "x"}),
-        "`/query` is missing; `qurey` is not known",
+        "`/query` is missing; `qurey` is unknown",
     );
-    told(open.clone(), json!({"tags": []}), "`/query` is missing.");
-    told(
+    check_message(open.clone(), json!({"tags": []}), "`/query` is missing.");
+    check_message(
         open,
         json!({"query": "x", "tags": "[\"a\"]"}),
-        "must be array, not string; give the value itself",
+        "must be array, not string; pass the value itself",
     );
     let forms = json!({"type": "object", "properties":
         {"at": {"anyOf": [{"type": "integer"}, {"type": "string", "minLength": 5}]}}});
-    told(
+    check_message(
         forms,
         json!({"at": true}),
-        "`/at` fits none of the allowed forms (integer|string)",
+        "`/at` matches none of the allowed types (integer|string)",
     );
 }
 

@@ -1,4 +1,4 @@
-//! Prompts, resources and templates are judged one by one.
+//! Prompts, resources and templates are checked independently.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ fn raw(definitions: &[&str]) -> Vec<Box<RawValue>> {
 }
 
 #[test]
-fn r_gate_03_sound_offers_are_kept_byte_for_byte_and_sorted() {
+fn r_gate_03_valid_offers_are_stored_byte_for_byte_and_sorted() {
     let list = [
         r#"{"uri":"test://b",  "name":"B", "x-vendor":1.0}"#,
         r#"{"name":"A","uri":"test://a"}"#,
@@ -52,7 +52,7 @@ fn check(definition: &str, shown: &str, reason: Reason) {
 }
 
 #[test]
-fn r_sec_01_a_bad_offer_costs_only_itself() {
+fn r_sec_01_an_invalid_offer_does_not_affect_the_others() {
     check("7", "#1", Reason::ToolMalformed);
     check("[]", "#1", Reason::ToolMalformed);
     check("{}", "#1", Reason::ToolRejectedName);
@@ -83,7 +83,7 @@ fn r_sec_01_a_bad_offer_costs_only_itself() {
 }
 
 #[test]
-fn of_two_with_the_same_key_the_first_is_kept() {
+fn of_duplicate_keys_the_first_is_admitted() {
     let list = raw(&[r#"{"name":"a","n":1}"#, r#"{"name":"a","n":2}"#]);
     let (offers, rejections) = admit_offers(OfferKey::Name, &list, &Limits::default());
     assert_eq!(&*offers[0].definition, r#"{"name":"a","n":1}"#);
@@ -91,7 +91,7 @@ fn of_two_with_the_same_key_the_first_is_kept() {
 }
 
 #[test]
-fn r_sec_01_a_list_without_end_is_cut_and_says_so() {
+fn r_sec_01_an_endless_list_is_truncated_and_reported() {
     let limits = Limits {
         offers_per_list: 3,
         ..Limits::default()
@@ -107,7 +107,7 @@ fn r_sec_01_a_list_without_end_is_cut_and_says_so() {
 
 proptest! {
     #[test]
-    fn r_sec_01_any_definition_gets_a_verdict(name in "\\PC{0,40}", other in "[\\[\\]{}\",:a0]{0,40}") {
+    fn r_sec_01_any_definition_gets_a_result(name in "\\PC{0,40}", other in "[\\[\\]{}\",:a0]{0,40}") {
         let definition = serde_json::json!({"name": name, "other": other}).to_string();
         let (offers, rejections) = admit_offers(OfferKey::Name, &raw(&[&definition]), &Limits::default());
         prop_assert_eq!(offers.len() + rejections.len(), 1);

@@ -1,4 +1,4 @@
-//! Which rule decides what may be done with a tool.
+//! Which rule decides the policy of a tool.
 
 #![allow(
     clippy::unwrap_used,
@@ -75,7 +75,7 @@ fn check(spec: &ServerSpec, tool: &str, policy: Policy, rule: &str) {
 }
 
 #[test]
-fn r_pol_01_the_closest_rule_decides() {
+fn r_pol_01_the_most_specific_rule_decides() {
     use Policy::{Allow, Ask, Deny, Disable};
     check(&spec(None, &[], &[]), "x", Allow, "default");
     check(
@@ -123,7 +123,7 @@ fn r_pol_01_the_closest_rule_decides() {
 }
 
 #[test]
-fn r_pol_01_equal_rules_leave_the_stricter_one() {
+fn r_pol_01_among_equal_rules_the_stricter_one_decides() {
     use Policy::{Allow, Ask, Deny, Disable};
     check(
         &spec(None, &[("a*", Allow), ("*b", Deny)], &[]),
@@ -146,7 +146,7 @@ fn r_pol_01_equal_rules_leave_the_stricter_one() {
 }
 
 #[test]
-fn r_pol_01_a_switch_on_the_tool_itself_comes_first() {
+fn r_pol_01_enabled_of_the_tool_itself_comes_first() {
     use Policy::{Allow, Deny, Disable};
     let off = spec(None, &[("x", Allow)], &[("x", false)]);
     check(&off, "x", Disable, "tools.\"x\".enabled of server github");
@@ -203,12 +203,12 @@ fn check_hinted(spec: &ServerSpec, hints: Annotations, expected: (Policy, bool),
         (expected, rule),
         "{hints:?}"
     );
-    let ruling = effective_policy(subject);
-    assert_eq!((ruling.policy, ruling.asks_if_possible), expected);
+    let effective = effective_policy(subject);
+    assert_eq!((effective.policy, effective.asks_if_possible), expected);
 }
 
 #[test]
-fn r_pol_01_rules_for_all_servers_fit_own_exposed_and_qualified_names() {
+fn r_pol_01_global_rules_match_own_exposed_and_qualified_names() {
     use Policy::{Allow, Ask, Deny};
     for pattern in [
         "drop",
@@ -223,7 +223,7 @@ fn r_pol_01_rules_for_all_servers_fit_own_exposed_and_qualified_names() {
         check(&ruled, "drop", Ask, &format!("policies.\"{pattern}\""));
         check(&ruled, "other", Allow, "default");
     }
-    // The whole name pins down more than the bare one, and a server's table counts as the whole.
+    // The full name is more specific than the bare one, and the server's table counts as the full name.
     let rules = vec![
         rule("drop", Deny, Layer::User),
         rule("github/drop", Allow, Layer::User),
@@ -238,7 +238,7 @@ fn r_pol_01_rules_for_all_servers_fit_own_exposed_and_qualified_names() {
 }
 
 #[test]
-fn r_pol_01_annotations_stand_between_patterns_and_servers() {
+fn r_pol_01_annotations_rank_between_patterns_and_servers() {
     use Policy::{Allow, Ask, Deny};
     let annotated = vec![
         rule("@destructive", Ask, Layer::User),
@@ -257,7 +257,7 @@ fn r_pol_01_annotations_stand_between_patterns_and_servers() {
         (Allow, false),
         "policies.\"@read_only\"",
     );
-    // A tool that says both is not believed to be harmless.
+    // A tool with both annotations is treated as destructive.
     check_hinted(
         &ruled,
         hints(true, true),
@@ -319,7 +319,7 @@ fn r_pol_01_a_project_can_only_tighten() {
     check(&looser, "drop", Ask, "policies.\"*\"");
     let stricter = both(vec![user("github/drop", Allow), project("*", Deny)]);
     check(&stricter, "drop", Deny, "policies.\"*\"");
-    // A project cannot take the question about destructive tools away either.
+    // A project cannot disable the approval of destructive tools either.
     let hidden = both(vec![project("*", Allow)]);
     let soft = "settings.ask_destructive = \"when_possible\"";
     check_hinted(&hidden, hints(false, true), (Allow, true), soft);
@@ -342,50 +342,53 @@ fn r_pol_01_a_project_can_only_tighten() {
 }
 
 #[test]
-fn r_pol_01_weighing_tells_the_place_and_why_the_others_lost() {
+fn r_pol_01_explanations_name_the_place_and_why_the_other_rules_lost() {
     use Policy::{Allow, Ask, Deny};
     let rules = vec![
         rule("*", Ask, Layer::User),
         rule("github/drop", Allow, Layer::Project),
     ];
     let ruled = under(spec(Some(Ask), &[("dr*", Deny), ("d*", Allow)], &[]), rules);
-    let weighed = explain_decision(PolicySubject::named(
+    let explanation = explain_decision(PolicySubject::named(
         &ruled,
         "drop",
         "github__drop",
         Annotations::default(),
     ));
-    let told: Vec<(&str, Option<&str>)> = weighed
+    let rules: Vec<(&str, Option<&str>)> = explanation
         .rules
         .iter()
         .map(|rule| (rule.rule.as_str(), rule.lost_because.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        rules,
         [
             ("policies.\"dr*\" of server github", None),
             (
                 "policies.\"github/drop\"",
                 Some(
-                    "a project's file can only tighten, and your own rules are at least as strict"
+                    "a project's rules can only tighten, and your own rules are at least as strict"
                 )
             ),
             (
                 "policies.\"d*\" of server github",
-                Some("it pins down 9 characters of the whole name, the other 10")
+                Some("it has 9 literal characters, the deciding rule 10")
             ),
             (
                 "policy of server github",
-                Some("the policy of a server gives way to a pattern")
+                Some("a server's `policy` is less specific than a pattern")
             ),
             (
                 "policies.\"*\"",
-                Some("a rule for every tool gives way to a pattern")
+                Some("a rule for every tool is less specific than a pattern")
             ),
-            ("default", Some("the default gives way to a pattern")),
+            (
+                "default",
+                Some("the default is less specific than a pattern")
+            ),
         ]
     );
-    assert_eq!(weighed.rules[4].origin.as_ref().unwrap().line, Some(3));
+    assert_eq!(explanation.rules[4].origin.as_ref().unwrap().line, Some(3));
 }
 
 fn policies() -> impl Strategy<Value = Policy> {
@@ -428,11 +431,11 @@ proptest! {
         let of = |rules: Vec<PolicyRule>| {
             let spec = under(spec(None, &[], &[]), rules);
             let subject = PolicySubject::named(&spec, "drop", "github__drop", hints);
-            let (decision, ruling) = (decide(subject), effective_policy(subject));
-            assert_eq!(decision.policy, ruling.policy);
+            let (decision, effective) = (decide(subject), effective_policy(subject));
+            assert_eq!(decision.policy, effective.policy);
             assert_eq!(explain_decision(subject).decision, decision);
             assert_eq!(explain_decision(subject).rules.iter().filter(|rule| rule.lost_because.is_none()).count(), 1);
-            (ruling.policy, ruling.asks_if_possible)
+            (effective.policy, effective.asks_if_possible)
         };
         let alone = of(user.clone());
         let together = of(user.into_iter().chain(project).collect());

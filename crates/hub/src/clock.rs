@@ -1,4 +1,4 @@
-//! The time of this machine.
+//! The system clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! How each server is doing.
+//! Health of the servers.
 
 use pegboard_catalog::{CacheStatistics, ServerEntry};
 use pegboard_model::{DiscoveryStatus, ErrorSummary, ServerName, Timestamp};
@@ -7,57 +7,57 @@ use serde::Serialize;
 
 use crate::hub::Hub;
 
-/// How far a server is.
+/// Runtime state of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
-    /// Its definition is known, its tools are not.
+    /// The tools are not known yet.
     Configured,
-    /// Its tools are known.
+    /// The tools are known; the server is not running.
     Known,
-    /// It runs.
+    /// The server is running.
     Running,
-    /// It works on calls.
+    /// The server is processing requests.
     Busy,
 }
 
-/// How one server is doing.
+/// Health of one server.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerHealth {
-    /// Which.
+    /// The server's name.
     pub server: ServerName,
-    /// How far it is.
+    /// Its runtime state.
     pub state: RunState,
-    /// How its last discovery ended.
+    /// The result of its last discovery.
     pub status: DiscoveryStatus,
-    /// Whether its list is past its time or could not be renewed.
+    /// Whether its list is past its TTL or could not be renewed.
     pub stale: bool,
     /// When its tools were last received.
     pub last_discovered: Option<Timestamp>,
-    /// Why the last try failed.
+    /// Why the last discovery failed.
     pub last_error: Option<ErrorSummary>,
-    /// Why its newest list was not stored: it is known until the program ends.
+    /// Why its newest list was not stored. The list is lost when the program ends.
     pub not_stored: Option<ErrorSummary>,
-    /// How often in a row it failed.
+    /// Consecutive failures.
     pub failures: u32,
-    /// When it ended by itself, if it was not started since.
+    /// When it exited unexpectedly, if it was not started since.
     pub crashed_at: Option<Timestamp>,
-    /// Its connection, when there is one.
+    /// Its connection, if it is running.
     pub connection: Option<Health>,
 }
 
 impl Hub {
-    /// The health of every configured server, sorted by name. Nothing is started or asked.
+    /// Returns the health of every configured server, sorted by name, without contacting any.
     pub fn health(&self) -> Vec<ServerHealth> {
         let catalog = self.catalog();
         let health = catalog.servers().map(|entry| self.health_of(entry));
         health.collect()
     }
 
-    /// The health of one server. Nothing is started or asked.
+    /// Returns the health of one server without contacting it.
     pub fn health_of(&self, entry: &ServerEntry) -> ServerHealth {
-        let slot = self.inner.existing_slot(&entry.spec.name);
-        // A server of the same name and another definition is not this one.
+        let slot = self.inner.slots.get(&entry.spec.name);
+        // A slot of the same name with another definition belongs to another server.
         let slot = slot.filter(|_| self.is_present(entry));
         let running = slot.as_ref().and_then(|slot| slot.running());
         let state = match &running {
@@ -73,7 +73,7 @@ impl Hub {
             stale: self.inner.freshness(entry).is_stale(),
             last_discovered: entry.record.discovered_at,
             last_error: entry.record.last_error.clone(),
-            not_stored: self.inner.unstored.fault_of(&entry.spec.name),
+            not_stored: self.inner.catalog.not_stored(&entry.spec.name),
             crashed_at: slot.as_ref().and_then(|slot| slot.crashed_at()),
             failures: slot.map_or(0, |slot| slot.failures()),
             connection: running.map(|running| running.upstream.health()),
@@ -86,9 +86,9 @@ impl Hub {
         present.is_some_and(|present| present.spec.hash == entry.spec.hash)
     }
 
-    /// What the catalog holds and how often it sufficed.
+    /// Returns the catalog's statistics and hit rate.
     pub fn stats(&self) -> CacheStatistics {
-        let (hits, misses) = self.inner.counters.read();
+        let (hits, misses) = self.inner.telemetry.lookups();
         self.catalog()
             .cache_statistics(self.inner.clock.now(), hits, misses)
     }

@@ -1,122 +1,79 @@
-//! The hub itself: what it owns, and how it is opened and closed.
+//! The hub: its parts, and how it is opened and closed.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
-use pegboard_catalog::{Catalog, Delta, ServerEntry, StaticTool};
+use pegboard_catalog::{Catalog, StaticTool};
 use pegboard_model::{
-    Clock, ConfigHash, Event, EventKind, ExposedName, GlobalRules, Limits, Recorder, ServerName,
-    ServerRecord, ServerSpec, Timestamp, ToolError, ToolResult, TraceId,
+    Clock, ConfigHash, Event, GlobalRules, Limits, Recorder, ServerName, ServerRecord, ServerSpec,
+    ToolError, ToolResult,
 };
 use pegboard_store::{Ledger, Store};
-use pegboard_upstream::{Announcement, Connect};
-use tokio::sync::{Semaphore, broadcast};
+use pegboard_upstream::Connect;
+use tokio::sync::broadcast;
 
-use crate::activity::ActivityLog;
-use crate::announcements::LISTENER_BACKLOG;
-use crate::approval_prompt::{ApprovalSettings, Approver};
-use crate::deltas::Deltas;
-use crate::events::{Events, new_trace};
-use crate::freshness::freshness;
-use crate::grant_index::GrantIndex;
-use crate::meaning::{Encoder, Meaning, SearchMemory};
-use crate::refresh::RefreshOutcome;
-use crate::resource_links::ResourceLinks;
-use crate::resource_watches::ResourceWatches;
-use crate::schema_checks::SchemaChecks;
-use crate::session_grants::SessionGrants;
-use crate::sessions::SessionRegistry;
-use crate::single_flight::SingleFlight;
-use crate::slot::{ServerConnection, ServerSlot, lock};
-use crate::snapshots::{CatalogSnapshots, FirstSnapshot};
-use crate::start_queue::StartQueue;
-use crate::stats::Counters;
+use crate::approvals::{Approvals, Approver};
+use crate::calls::SchemaChecks;
+use crate::discovery::DiscoveryScheduler;
+use crate::meaning::{Encoder, MeaningSearch};
+use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
+use crate::sessions::Sessions;
+use crate::slots::ServerSlots;
 use crate::tasks::Tasks;
-use crate::unstored::Unstored;
+use crate::telemetry::{Telemetry, new_trace};
 use crate::{HubSettings, ToolHandler};
 
-/// How many lists are checked at the same time.
-const CONCURRENT_ADMISSIONS: usize = 2;
-
-/// A server that ended sooner than this after its start counts as failing to start.
-const SHORT_LIFE: Duration = Duration::from_secs(10);
-
-/// What a hub is made of; every part can be replaced in tests.
+/// The injected dependencies of a hub. Tests can replace each of them.
 pub struct HubParts {
-    /// What lasts.
+    /// Stores the discovered tools.
     pub store: Arc<dyn Store>,
-    /// What people decided, and what was done.
+    /// Stores grants, approval requests and activity.
     pub ledger: Arc<dyn Ledger>,
-    /// What opens conversations with servers.
+    /// Connects to servers.
     pub connector: Arc<dyn Connect>,
-    /// What tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Who is asked when a policy says `ask`.
+    /// Asks for approvals if the client cannot.
     pub approver: Arc<dyn Approver>,
-    /// What knows the meaning of words; without one tools are found by words alone.
+    /// Encodes texts for search by meaning. Without one, tools are searched by words only.
     pub encoder: Option<Arc<dyn Encoder>>,
-    /// Who is told of events, spans and counts; [`pegboard_model::NoopRecorder`] for nobody.
+    /// Receives events, spans and metrics; [`pegboard_model::NoopRecorder`] to discard them.
     pub recorder: Arc<dyn Recorder>,
-    /// What the user set.
+    /// The user's settings.
     pub settings: HubSettings,
     /// The limits in force.
     pub limits: Limits,
 }
 
-/// The living centre. Cloning gives another handle to the same hub.
+/// Owns the catalog and routes calls. Cloning gives another handle to the same hub.
 #[derive(Clone)]
 pub struct Hub {
     pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
-    pub(crate) catalog: CatalogSnapshots,
-    /// Held for the moment in which one snapshot is made from another.
-    writing: Mutex<()>,
-    slots: Mutex<HashMap<ServerName, Arc<ServerSlot>>>,
-    pub(crate) handlers: Mutex<BTreeMap<ExposedName, Arc<dyn ToolHandler>>>,
+    pub(crate) catalog: CatalogPublisher,
+    pub(crate) slots: ServerSlots,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) connector: Arc<dyn Connect>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) approvals: Approvals,
     pub(crate) settings: HubSettings,
     pub(crate) limits: Limits,
-    pub(crate) recorder: Arc<dyn Recorder>,
-    pub(crate) events: Events,
-    pub(crate) discoveries_in_progress: SingleFlight<(ServerName, ConfigHash), Arc<RefreshOutcome>>,
-    pub(crate) discoveries: Arc<Semaphore>,
-    pub(crate) starts: Arc<StartQueue>,
-    /// Whether tools were needed since the start.
-    pub(crate) is_needed: AtomicBool,
-    /// Whether a session was opened before the catalog was read.
-    pub(crate) has_deferred_session: AtomicBool,
-    pub(crate) counters: Counters,
-    pub(crate) checks: SchemaChecks,
-    pub(crate) meaning: Option<Meaning>,
-    pub(crate) recall: SearchMemory,
-    pub(crate) session_grants: SessionGrants,
-    pub(crate) grants: GrantIndex,
-    pub(crate) rules: ArcSwap<GlobalRules>,
-    pub(crate) asking: Mutex<ApprovalSettings>,
-    pub(crate) activity: Arc<ActivityLog>,
-    pub(crate) announcements: broadcast::Sender<(ServerName, Announcement)>,
-    pub(crate) watches: Mutex<ResourceWatches>,
-    pub(crate) links: ResourceLinks,
-    /// Places for checking lists that servers sent; each takes a thread.
-    pub(crate) admissions: Semaphore,
-    pub(crate) register: SessionRegistry,
-    pub(crate) deltas: Deltas,
-    pub(crate) unstored: Unstored,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) discovery: DiscoveryScheduler,
+    pub(crate) schemas: SchemaChecks,
+    pub(crate) search: MeaningSearch,
+    pub(crate) sessions: Sessions,
     pub(crate) tasks: Tasks,
 }
 
 impl Hub {
-    /// Opens a hub over what the store knows of the configured servers. Nothing is started. The second
-    /// value tells what of the store could not be used.
+    /// Opens a hub with the stored records of the configured servers. No server is started. The second value lists
+    /// the stored records that cannot be used.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
     pub async fn open(
         parts: HubParts,
         servers: impl IntoIterator<Item = ServerSpec>,
@@ -128,7 +85,7 @@ impl Hub {
         ))
     }
 
-    /// Opens a hub over records that were loaded before.
+    /// Opens a hub with records that are already loaded.
     pub fn with_records(
         parts: HubParts,
         records: Vec<ServerRecord>,
@@ -139,7 +96,7 @@ impl Hub {
         hub
     }
 
-    /// Opens a hub over records that are read when the catalog is first asked for.
+    /// Opens a hub whose records are read when the catalog is first needed.
     pub fn with_lazy_records(
         parts: HubParts,
         read: impl FnOnce() -> Vec<ServerRecord> + Send + 'static,
@@ -158,102 +115,95 @@ impl Hub {
             });
             entries.collect()
         };
-        let discoveries = parts.settings.concurrent_discoveries.max(1);
-        let recall = SearchMemory::new(parts.settings.remember_searches);
+        let discovery = DiscoveryScheduler::new(
+            parts.connector.clone(),
+            parts.settings.concurrent_discoveries,
+        );
+        let search = MeaningSearch::new(parts.encoder, parts.settings.remember_searches);
         let tasks = Tasks::new();
-        let activity = ActivityLog::new(parts.ledger.clone(), tasks.clone(), &parts.limits);
-        let activity = Arc::new(activity);
+        let catalog = CatalogPublisher::new(
+            first,
+            parts.settings.rules.clone(),
+            parts.clock.clone(),
+            parts.limits.clone(),
+        );
+        let approvals = Approvals::new(
+            parts.ledger.clone(),
+            parts.approver,
+            parts.settings.asking,
+            parts.limits.session_grants,
+        );
+        let telemetry = Telemetry::new(
+            parts.clock.clone(),
+            parts.recorder,
+            parts.ledger,
+            tasks.clone(),
+            &parts.limits,
+        );
         let inner = Arc::new(Inner {
-            catalog: CatalogSnapshots::deferred(first),
-            writing: Mutex::new(()),
-            slots: Mutex::default(),
-            handlers: Mutex::default(),
+            catalog,
+            slots: ServerSlots::new(parts.limits.clone()),
             store: parts.store,
-            ledger: parts.ledger.clone(),
-            connector: parts.connector.clone(),
-            events: Events::new(
-                parts.clock.clone(),
-                activity.clone(),
-                parts.recorder.clone(),
-            ),
-            recorder: parts.recorder,
-            activity,
-            session_grants: SessionGrants::new(parts.limits.session_grants),
-            grants: GrantIndex::new(parts.ledger.clone()),
-            rules: ArcSwap::new(parts.settings.rules.clone()),
-            asking: Mutex::new(parts.settings.asking),
+            connector: parts.connector,
+            approvals,
+            telemetry,
             clock: parts.clock,
-            approver: parts.approver,
             settings: parts.settings,
             limits: parts.limits,
-            discoveries_in_progress: SingleFlight::new(),
-            discoveries: Arc::new(Semaphore::new(discoveries)),
-            starts: StartQueue::new(parts.connector.clone(), discoveries),
-            is_needed: AtomicBool::new(false),
-            has_deferred_session: AtomicBool::new(false),
-            counters: Counters::default(),
-            checks: SchemaChecks::default(),
-            meaning: parts.encoder.map(Meaning::new),
-            recall,
-            announcements: broadcast::Sender::new(LISTENER_BACKLOG),
-            watches: Mutex::default(),
-            links: ResourceLinks::default(),
-            admissions: Semaphore::new(CONCURRENT_ADMISSIONS),
-            register: SessionRegistry::default(),
-            deltas: Deltas::default(),
-            unstored: Unstored::default(),
+            discovery,
+            schemas: SchemaChecks::default(),
+            search,
+            sessions: Sessions::default(),
             tasks,
         });
         Self { inner }
     }
 
-    /// The present snapshot; it never changes.
+    /// Returns the current snapshot, which never changes.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.inner.catalog.load_full()
     }
 
-    /// Who is told of events, spans and counts, for whoever has more to tell.
+    /// Returns the recorder, for components that record their own telemetry.
     pub fn recorder(&self) -> &Arc<dyn Recorder> {
-        &self.inner.recorder
+        self.inner.telemetry.recorder()
     }
 
-    /// Whether what lasts was read, so that asking for the present snapshot costs nothing.
+    /// Whether the stored records are loaded, so that reading the catalog does not touch the disk.
     pub fn is_catalog_loaded(&self) -> bool {
-        self.inner.catalog.is_made()
+        self.inner.catalog.is_loaded()
     }
 
-    /// The snapshot that this hub begins with, for whoever wants to know later what changed since now; the
-    /// present one if it was asked for before.
+    /// Returns the snapshot that this hub starts with, for comparing later; the current one if it is already loaded.
     pub fn first_snapshot(&self) -> FirstSnapshot {
-        self.inner.catalog.first()
+        self.inner.catalog.first_snapshot()
     }
 
-    /// What happens to servers and their tools from now on.
+    /// Subscribes to events about servers and their tools.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
-        self.inner.events.subscribe()
+        self.inner.telemetry.subscribe()
     }
 
-    /// Every call and every request that is passed on from now on, when it is over.
+    /// Subscribes to finished calls and forwarded requests.
     pub fn subscribe_calls(&self) -> broadcast::Receiver<Event> {
-        self.inner.events.subscribe_calls()
+        self.inner.telemetry.subscribe_calls()
     }
 
     /// Registers a tool of the host program.
+    ///
+    /// # Errors
+    /// Fails if a host tool of the same name exists.
     pub fn register(&self, tool: StaticTool, handler: Arc<dyn ToolHandler>) -> ToolResult<()> {
-        let name = tool.name.clone();
-        {
-            let _writing = lock(&self.inner.writing);
-            let next = self.inner.catalog.load().with_static(tool)?;
-            let next = next.with_rules(&self.inner.rules.load());
-            // First the handler: whoever finds the tool can call it.
-            lock(&self.inner.handlers).insert(name, handler);
-            self.inner.catalog.store(Arc::new(next));
-        }
+        self.inner.catalog.register(tool, handler)?;
         self.inner.emit_registry_updated(&new_trace());
         Ok(())
     }
 
-    /// Forgets what is known of a server; its tools are asked for again when they are needed.
+    /// Clears the stored tools of a server; they are discovered again when needed. Returns `false` if nothing was
+    /// stored.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn invalidate(&self, server: &ServerName) -> ToolResult<bool> {
         let Some(entry) = self.catalog().server(server).cloned() else {
             return Ok(false);
@@ -263,7 +213,10 @@ impl Hub {
         Ok(forgotten)
     }
 
-    /// Forgets what lasts of a server that is configured no longer; whether it is.
+    /// Clears the stored records of a server that is no longer configured. Returns `false` if it is configured.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn forget_removed(&self, server: &ServerName) -> ToolResult<bool> {
         if self.catalog().server(server).is_some() {
             return Ok(false);
@@ -272,8 +225,8 @@ impl Hub {
         Ok(true)
     }
 
-    /// What is known of other servers than the configured ones, for example those of another project, together with
-    /// the host program's tools. Nothing is started, and nothing of this hub changes.
+    /// Builds a catalog of other servers, for example those of another project, from the store, together with the
+    /// host program's tools. No server is started, and this hub does not change.
     pub async fn catalog_for(
         &self,
         servers: impl IntoIterator<Item = ServerSpec>,
@@ -283,13 +236,16 @@ impl Hub {
         for spec in servers {
             let record = self.inner.store.load_server(&spec.name, &spec.hash).await;
             let record = record.ok().flatten().map(Arc::new);
-            let entry = self.inner.entry(Arc::new(spec), record);
+            let entry = self.inner.catalog.entry(Arc::new(spec), record);
             catalog = catalog.with_server(entry).0;
         }
         catalog
     }
 
-    /// Forgets what is known of every server.
+    /// Clears the stored tools of every server. Returns the number of cleared records.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn clear(&self) -> ToolResult<usize> {
         let forgotten = self.inner.store.clear().await?;
         let trace = new_trace();
@@ -299,256 +255,23 @@ impl Hub {
         Ok(forgotten)
     }
 
-    /// Begins to end a server that its user needs no more. It goes on beside other work; a shutdown waits for it.
+    /// Stops a server in the background. A shutdown waits for it.
     pub fn release(&self, server: &ServerName) {
-        let slot = lock(&self.inner.slots).get(server).cloned();
+        let slot = self.inner.slots.get(server);
         if let Some(running) = slot.and_then(|slot| slot.take()) {
             self.inner.end(running, server, "shutdown", new_trace());
         }
     }
 
-    /// Stops every server and all background work; no process is left when it returns.
+    /// Stops all background work and every server. When it returns, no server process is left.
     pub async fn shutdown(&self) {
         let trace = new_trace();
         self.inner.tasks.close().await;
-        let slots: Vec<_> = lock(&self.inner.slots).values().cloned().collect();
+        let slots = self.inner.slots.all();
         let closing = slots
             .iter()
             .map(|slot| self.inner.stop(slot, &trace, "shutdown"));
         let closing = futures_util::future::join_all(closing);
-        futures_util::future::join(closing, self.inner.store.rest()).await;
+        futures_util::future::join(closing, self.inner.store.checkpoint()).await;
     }
-}
-
-impl Inner {
-    pub(crate) fn slot(&self, server: &ServerName) -> Arc<ServerSlot> {
-        let mut slots = lock(&self.slots);
-        if let Some(slot) = slots.get(server) {
-            return slot.clone();
-        }
-        let slot = Arc::new(ServerSlot::new(server.clone(), &self.limits));
-        slots.insert(server.clone(), slot.clone());
-        slot
-    }
-
-    /// Gives up the place of a server that is gone, unless somebody still has to do with it.
-    pub(crate) fn remove_unused_slot(&self, server: &ServerName) {
-        let mut slots = lock(&self.slots);
-        let unused =
-            |slot: &Arc<ServerSlot>| Arc::strong_count(slot) == 1 && slot.running().is_none();
-        if slots.get(server).is_some_and(unused) {
-            slots.remove(server);
-        }
-    }
-
-    pub(crate) fn existing_slot(&self, server: &ServerName) -> Option<Arc<ServerSlot>> {
-        lock(&self.slots).get(server).cloned()
-    }
-
-    /// An entry with its stale mark as of now.
-    pub(crate) fn entry(
-        &self,
-        spec: Arc<ServerSpec>,
-        record: Option<Arc<ServerRecord>>,
-    ) -> ServerEntry {
-        entry_as_of(self.clock.now(), &self.limits, spec, record)
-    }
-
-    /// Makes the next snapshot with what is known of a server now. What is about a server that was removed
-    /// or redefined meanwhile is dropped: a late discovery must not bring it back. Settings are those of
-    /// this moment, for the same reason.
-    pub(crate) fn publish(
-        &self,
-        trace: &TraceId,
-        record: Arc<ServerRecord>,
-        discovering: bool,
-    ) -> Delta {
-        let (before, after, delta) = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let before = present.server(&record.server);
-            let Some(before) = before.filter(|entry| entry.spec.hash == record.config) else {
-                return Delta::default();
-            };
-            let entry = self.entry(before.spec.clone(), Some(record));
-            let entry = entry.with_discovering(discovering);
-            let (next, delta) = present.with_server(entry.clone());
-            self.catalog.store(Arc::new(next));
-            (before.clone(), entry, delta)
-        };
-        self.announce_list_changes(before.name(), Some(&before), Some(&after));
-        if !delta.is_empty() {
-            self.emit_registry_updated(trace);
-        }
-        delta
-    }
-
-    fn forget(&self, trace: &TraceId, entry: &ServerEntry) {
-        let never = ServerRecord::undiscovered(entry.spec.name.clone(), entry.spec.hash);
-        self.publish(trace, Arc::new(never), entry.discovering);
-    }
-
-    /// Replaces what is known of a server by a changed copy, in one step. `None` from `change` leaves it as it is.
-    pub(crate) fn revise(
-        &self,
-        server: &ServerName,
-        change: impl FnOnce(&ServerRecord) -> Option<ServerRecord>,
-    ) -> Option<Arc<ServerRecord>> {
-        let (before, after) = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let before = present.server(server)?.clone();
-            let record = Arc::new(change(&before.record)?);
-            let entry = self.entry(before.spec.clone(), Some(record));
-            let entry = entry.with_discovering(before.discovering);
-            self.catalog
-                .store(Arc::new(present.with_server(entry.clone()).0));
-            (before, entry)
-        };
-        self.announce_list_changes(server, Some(&before), Some(&after));
-        Some(after.record.clone())
-    }
-
-    /// Changes the marks of a server's entry and nothing else: what came in meanwhile stays. `None` from
-    /// `change` leaves it as it is.
-    pub(crate) fn mark(
-        &self,
-        spec: &ServerSpec,
-        change: impl FnOnce(&ServerEntry) -> Option<ServerEntry>,
-    ) -> bool {
-        let _writing = lock(&self.writing);
-        let present = self.catalog.load();
-        let entry = present.server(&spec.name);
-        let entry = entry.filter(|entry| entry.spec.hash == spec.hash);
-        let Some(changed) = entry.and_then(|entry| change(entry)) else {
-            return false;
-        };
-        self.catalog.store(Arc::new(present.with_server(changed).0));
-        true
-    }
-
-    /// Replaces the settings of a server whose definition stays.
-    pub(crate) fn adjust(&self, spec: Arc<ServerSpec>) {
-        let mut seen = None;
-        self.mark(&spec, |entry| {
-            let record = Some(entry.record.clone());
-            let adjusted = self.entry(spec.clone(), record);
-            let adjusted = adjusted.with_discovering(entry.discovering);
-            seen = Some((entry.clone(), adjusted.clone()));
-            Some(adjusted)
-        });
-        if let Some((before, after)) = seen {
-            self.announce_list_changes(&spec.name, Some(&before), Some(&after));
-        }
-    }
-
-    /// Puts a server in or replaces its definition.
-    pub(crate) fn place(&self, entry: ServerEntry) {
-        let before = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let (next, _) = present.with_server(entry.clone());
-            self.catalog.store(Arc::new(next));
-            present.server(entry.name()).cloned()
-        };
-        self.announce_list_changes(entry.name(), before.as_deref(), Some(&entry));
-    }
-
-    /// Puts the host program's tools under these rules.
-    pub(crate) fn set_static_rules(&self, rules: &GlobalRules) {
-        let _writing = lock(&self.writing);
-        let next = self.catalog.load().with_rules(rules);
-        self.catalog.store(Arc::new(next));
-    }
-
-    pub(crate) fn remove_server(&self, server: &ServerName) -> usize {
-        let (before, removed) = {
-            let _writing = lock(&self.writing);
-            let present = self.catalog.load();
-            let (next, removed) = present.without_server(server);
-            self.catalog.store(Arc::new(next));
-            (present.server(server).cloned(), removed)
-        };
-        self.announce_list_changes(server, before.as_deref(), None);
-        self.deltas.forget(server);
-        self.unstored.forget(server);
-        removed
-    }
-
-    pub(crate) fn emit_registry_updated(&self, trace: &TraceId) {
-        let offered = self.catalog.load().offered_counts();
-        self.events.emit(
-            trace,
-            EventKind::RegistryUpdated {
-                static_tools: offered.static_tools,
-                mcp_tools: offered.mcp_tools,
-            },
-        );
-    }
-
-    pub(crate) async fn stop(&self, slot: &ServerSlot, trace: &TraceId, why: &str) {
-        if let Some(running) = slot.take() {
-            self.close(&running, slot.server(), trace, why).await;
-        }
-    }
-
-    pub(crate) async fn close(
-        &self,
-        running: &ServerConnection,
-        server: &ServerName,
-        trace: &TraceId,
-        why: &str,
-    ) {
-        running.upstream.close().await;
-        let kind = EventKind::ServerStopped {
-            server: server.clone(),
-            why: why.to_owned(),
-        };
-        self.events.emit(trace, kind);
-    }
-
-    /// Ends a connection that nobody can reach any more, without waiting; a shutdown does.
-    pub(crate) fn end(
-        self: &Arc<Self>,
-        running: Arc<ServerConnection>,
-        server: &ServerName,
-        why: &'static str,
-        trace: TraceId,
-    ) {
-        let (inner, server) = (self.clone(), server.clone());
-        self.tasks.spawn_to_end(async move {
-            inner.close(&running, &server, &trace, why).await;
-        });
-    }
-
-    /// A connection ended by itself. Whoever notices it first takes it out and tells; a short life counts as
-    /// a failure to start.
-    pub(crate) fn connection_lost(
-        self: &Arc<Self>,
-        slot: &ServerSlot,
-        running: &Arc<ServerConnection>,
-        error: &ToolError,
-    ) {
-        if slot.remove(running) {
-            if running.since.elapsed() < SHORT_LIFE {
-                slot.record_failure(&running.config, error);
-            }
-            if error.reason != pegboard_model::Reason::Cancelled {
-                slot.record_crash(self.clock.now());
-            }
-            self.end(running.clone(), slot.server(), "crashed", new_trace());
-        }
-    }
-}
-
-fn entry_as_of(
-    now: Timestamp,
-    limits: &Limits,
-    spec: Arc<ServerSpec>,
-    record: Option<Arc<ServerRecord>>,
-) -> ServerEntry {
-    let record = record
-        .unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)));
-    let stale = freshness(&spec, &record, now, limits).is_stale();
-    ServerEntry::new(spec, record).with_stale(stale)
 }

@@ -1,81 +1,48 @@
-//! The living centre: owns the current catalog, decides when to discover, and routes calls.
+//! The core of Pegboard: owns the current catalog, decides when to discover servers, and routes calls.
 //!
 //! Invariant: reading is cloning an `Arc`; no read waits for a writer, a lock, a disk or a server.
-//! Invariant: a consent covers one version of a tool; no other version runs by it.
-//! Invariant: every call of a tool, whoever asks, passes [`Hub::call`], and every prompt and resource passes
-//! [`Hub::forward`] or [`Hub::watch_resource`]; all of them ask one policy gate.
-//! Invariant: at most one discovery per server at a time, also between processes sharing a store.
+//! Invariant: a grant covers one version of a tool; no other version runs because of it.
+//! Invariant: every tool call passes [`Hub::call`], and every prompt and resource passes [`Hub::forward`] or
+//! [`Hub::watch_resource`]; all of them pass one policy gate.
+//! Invariant: at most one discovery per server runs at a time, also across processes that share a store.
 //! Invariant: a failure of one server changes nothing but that server's entry.
 
-mod activity;
-mod announcements;
-mod approval_prompt;
 mod approvals;
-mod background;
-mod call;
-mod call_record;
-mod client_requests;
+mod calls;
 mod clock;
-mod deltas;
-mod discover;
-mod discover_missing;
-mod dispatch_check;
-mod elicitation;
-mod events;
-mod forward;
-mod freshness;
-mod gate;
-mod grant_index;
+mod discovery;
 mod health;
 mod hub;
 mod meaning;
-mod offer_gate;
-mod offers;
-mod panics;
-mod policies;
-mod refresh;
+mod policy;
+mod publication;
 mod reload;
-mod resource_links;
-mod resource_watches;
-mod result_check;
-mod retry;
-mod schema_checks;
-mod session_grants;
-mod session_resources;
 mod sessions;
-mod shown_arguments;
-mod single_flight;
-mod slot;
-mod snapshots;
-mod start;
-mod start_pacer;
-mod start_queue;
-mod static_tools;
-mod stats;
+mod slots;
+mod sync;
 mod tasks;
-mod trace_scope;
-mod unstored;
+mod telemetry;
 
-pub use approval_prompt::{ApprovalPrompt, ApprovalSettings, Approver, NoApprover, PromptResponse};
-pub use approvals::InboxWatch;
-pub use call::{CallRequest, SessionId};
+pub use approvals::{
+    ApprovalPrompt, ApprovalSettings, Approver, InboxWatch, NoApprover, PromptResponse,
+    readable_arguments,
+};
+pub use calls::{CallRequest, ForwardRequest, OfferRef, SessionId, ToolHandler, ToolTarget};
 pub use clock::SystemClock;
-pub use deltas::LastDelta;
-pub use events::new_trace;
-pub use forward::{ForwardRequest, OfferRef};
-pub use freshness::{Freshness, freshness, time_to_live};
+pub use discovery::{
+    DiscoverySource, Freshness, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed,
+    StartProgress, freshness, time_to_live,
+};
+pub use telemetry::new_trace;
 
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, HubParts};
 pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
-pub use refresh::{DiscoverySource, PendingDiscoveries, RefreshOutcome, RefreshScope, Refreshed};
+pub use publication::{FirstSnapshot, LastDelta};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
-pub use shown_arguments::readable as readable_arguments;
-pub use snapshots::FirstSnapshot;
-pub use start_queue::StartProgress;
-pub use static_tools::ToolHandler;
 
+pub use pegboard_catalog::ResolvedTool;
 pub use pegboard_upstream::{
     Announcement, CallOutcome, Caller, InputResponses, Listener, OutcomeKind, declares,
 };
@@ -83,24 +50,26 @@ pub use pegboard_upstream::{
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use pegboard_model::{RefreshOnStart, StaleRefresh};
+
 use pegboard_model::GlobalRules;
 
-/// What a user may set about the hub as a whole.
+/// The user's settings of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubSettings {
-    /// RefreshScope servers are asked again when a session starts.
+    /// Which servers are refreshed when a session starts.
     pub refresh_on_start: RefreshOnStart,
-    /// What happens when tools are needed and their time is over.
+    /// What happens when a stale list is needed.
     pub stale_refresh: StaleRefresh,
-    /// The most discoveries side by side; how many there are is paced by what the machine can do.
+    /// Upper bound for concurrent discoveries. The actual number adapts to the load of the machine.
     pub concurrent_discoveries: usize,
-    /// How long a listing waits for servers that were never seen.
+    /// How long a listing waits for undiscovered servers.
     pub answer_deadline: Duration,
     /// Whether searches that led to a successful call are remembered.
     pub remember_searches: bool,
-    /// How people are asked about calls.
+    /// How approvals are requested.
     pub asking: ApprovalSettings,
-    /// The policies that hold for the tools of every server, and of the host program.
+    /// The policy rules for the tools of all servers and of the host program.
     pub rules: Arc<GlobalRules>,
 }
 
@@ -119,24 +88,4 @@ impl Default for HubSettings {
             rules: Arc::default(),
         }
     }
-}
-
-/// RefreshScope servers are asked again when a session starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefreshOnStart {
-    /// Those never seen.
-    Unknown,
-    /// Those whose list is stale, too.
-    Stale,
-    /// Every one.
-    All,
-}
-
-/// What happens when tools are needed and their time is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StaleRefresh {
-    /// The old list is used; a new one is fetched when that starts no process.
-    Background,
-    /// A new list is fetched first, within a deadline.
-    Always,
 }

@@ -1,26 +1,26 @@
-//! A changed configuration, taken over while everything runs.
+//! Applying a changed configuration at runtime.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use pegboard_model::{Activity, ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
+use pegboard_model::{ActivityKind, EventKind, ServerName, ServerSpec, TraceId};
 use serde::Serialize;
 
+use crate::discovery::may_start;
 use crate::hub::{Hub, Inner};
-use crate::refresh::may_start;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
-/// What a new configuration changed.
+/// The differences between two configurations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConfigChange {
-    /// Servers that are new.
+    /// New servers.
     pub added: Vec<ServerName>,
-    /// Servers that are gone.
+    /// Removed servers.
     pub removed: Vec<ServerName>,
-    /// Servers that are reached in another way than before.
+    /// Servers with a changed definition.
     pub redefined: Vec<ServerName>,
-    /// Servers whose other settings changed.
+    /// Servers with other changed settings.
     pub adjusted: Vec<ServerName>,
 }
 
@@ -32,8 +32,8 @@ impl ConfigChange {
 }
 
 impl Hub {
-    /// Takes over a new configuration. Servers that are gone or redefined are stopped; new and redefined
-    /// ones are discovered in the background; what is known of the others stays.
+    /// Applies a new configuration. Removed and redefined servers are stopped; new and redefined ones are discovered
+    /// in the background; the known tools of the others stay.
     pub async fn apply(&self, servers: impl IntoIterator<Item = ServerSpec>) -> ConfigChange {
         let trace = TraceScope::new();
         let wanted: BTreeMap<ServerName, ServerSpec> = servers
@@ -56,7 +56,7 @@ impl Hub {
                     server: server.clone(),
                     removed,
                 };
-                self.inner.events.emit(&trace, kind);
+                self.inner.telemetry.emit(&trace, kind);
             }
             change.removed.push(server);
         }
@@ -72,7 +72,7 @@ impl Hub {
                         stopping.push(self.inner.detach_and_stop(&name, "disabled", &trace, None));
                         let server = name.clone();
                         self.inner
-                            .events
+                            .telemetry
                             .emit(&trace, EventKind::ServerRemoved { server, removed });
                     } else if !entry.record.is_known() {
                         self.inner.refresh_in_background(spec, &trace);
@@ -83,7 +83,8 @@ impl Hub {
                     let record = self.inner.store.load_server(&name, &spec.hash).await;
                     let record = record.ok().flatten().map(Arc::new);
                     let is_known = record.as_ref().is_some_and(|record| record.is_known());
-                    self.inner.place(self.inner.entry(spec.clone(), record));
+                    self.inner
+                        .insert_server(self.inner.catalog.entry(spec.clone(), record));
                     let next = (!is_known).then_some(spec);
                     stopping.push(self.inner.detach_and_stop(&name, "changed", &trace, next));
                     if present.is_some() {
@@ -97,11 +98,11 @@ impl Hub {
         }
         join_all(stopping).await;
         for server in &change.removed {
-            self.inner.remove_unused_slot(server);
+            self.inner.slots.remove_unused(server);
         }
         let servers = self.catalog().servers().count();
         self.inner
-            .events
+            .telemetry
             .emit(&trace, EventKind::ConfigReloaded { servers });
         self.inner.record_change(&change, &trace);
         if !change.is_empty() {
@@ -113,7 +114,6 @@ impl Hub {
 
 impl Inner {
     fn record_change(&self, change: &ConfigChange, trace: &TraceId) {
-        let now = self.clock.now();
         for (outcome, servers) in [
             ("added", &change.added),
             ("removed", &change.removed),
@@ -121,17 +121,18 @@ impl Inner {
             ("adjusted", &change.adjusted),
         ] {
             for server in servers {
-                self.activity.record(Activity {
-                    server: Some(server.clone()),
-                    trace: Some(*trace),
-                    ..Activity::new(now, ActivityKind::Config, outcome)
-                });
+                self.telemetry
+                    .record(ActivityKind::Config, outcome, |line| {
+                        line.server = Some(server.clone());
+                        line.trace = Some(*trace);
+                    });
             }
         }
     }
 
-    /// Takes a server's connection away at once and gives the work of ending it, so that slow ones are ended
-    /// side by side. A new definition is discovered when the old process is gone: both may want the same file.
+    /// Detaches a server's connection at once and returns the work of closing it, so that slow servers are closed
+    /// concurrently. A new definition is discovered after the old process exited, because both may need the same
+    /// file.
     fn detach_and_stop<'a>(
         self: &'a Arc<Self>,
         server: &ServerName,
@@ -139,7 +140,7 @@ impl Inner {
         trace: &'a TraceScope,
         next: Option<Arc<ServerSpec>>,
     ) -> impl Future<Output = ()> + use<'a> {
-        let slot = self.existing_slot(server);
+        let slot = self.slots.get(server);
         let running = slot.as_ref().and_then(|slot| slot.take());
         let server = server.clone();
         async move {

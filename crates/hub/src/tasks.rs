@@ -1,18 +1,18 @@
-//! Background work that a shutdown waits for.
+//! Background tasks that a shutdown waits for.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Counts running tasks and tells them when to stop.
+/// Counts running tasks and signals the shutdown to them.
 #[derive(Clone)]
 pub(crate) struct Tasks {
     running: Arc<watch::Sender<usize>>,
     closing: Arc<watch::Sender<bool>>,
 }
 
-/// Work that a shutdown waits for until this is dropped.
+/// Makes a shutdown wait until it is dropped.
 pub(crate) struct TaskGuard(Arc<watch::Sender<usize>>);
 
 impl Drop for TaskGuard {
@@ -29,7 +29,7 @@ impl Tasks {
         }
     }
 
-    /// Runs a task to its end, or until the hub closes, whichever comes first.
+    /// Spawns a task that ends at the latest when the shutdown begins.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.running.send_modify(|count| *count += 1);
         let running = TaskGuard(self.running.clone());
@@ -43,8 +43,7 @@ impl Tasks {
         });
     }
 
-    /// Runs a task to its end; a shutdown waits for it. For work that must not be left half done, such
-    /// as the ending of a process.
+    /// Spawns a task that a shutdown waits for, for work that must not be interrupted, such as closing a process.
     pub(crate) fn spawn_to_end(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.running.send_modify(|count| *count += 1);
         let running = TaskGuard(self.running.clone());
@@ -54,22 +53,22 @@ impl Tasks {
         });
     }
 
-    /// Lets a shutdown wait for work of the caller; `None` when one has begun.
+    /// Makes a shutdown wait for the caller's work. Returns `None` if the shutdown has begun.
     pub(crate) fn enter(&self) -> Option<TaskGuard> {
-        // Counted before the look, so that a shutdown either is seen here or sees the count.
+        // Count before checking, so that either the shutdown is seen here or it sees the count.
         self.running.send_modify(|count| *count += 1);
         let running = TaskGuard(self.running.clone());
         (!*self.closing.borrow()).then_some(running)
     }
 
-    /// Resolves when a shutdown begins.
+    /// Resolves when the shutdown begins.
     pub(crate) async fn closing(&self) {
         let mut closing = self.closing.subscribe();
-        // The sender is held here, so there is no other end to the wait.
+        // The sender is owned by `self`, so this cannot fail.
         let _ = closing.wait_for(|closing| *closing).await;
     }
 
-    /// Tells every task to stop and waits until all have.
+    /// Begins the shutdown and waits until all tasks have ended.
     pub(crate) async fn close(&self) {
         self.closing.send_replace(true);
         let mut running = self.running.subscribe();

@@ -1,4 +1,4 @@
-//! Where calls go, and what stops them.
+//! Routing of calls, and what refuses them.
 
 #![allow(
     clippy::unwrap_used,
@@ -453,6 +453,6 @@ async fn r_ui_02_a_call_that_its_server_died_over_says_that_its_effect_is_unknow
         .unwrap();
     let error = call(&bench, "a__delete", "{}").await.unwrap_err();
     assert_eq!(error.reason, Reason::ServerExited);
-    let unknown = "it is not known whether this call had an effect: ";
+    let unknown = "it is unknown whether this call had an effect: ";
     assert!(error.message.starts_with(unknown), "{error}");
 }

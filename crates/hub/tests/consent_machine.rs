@@ -1,5 +1,5 @@
-//! No interleaving of approving, refusing, changing, refreshing, expiring and calling lets a version run that
-//! nobody agreed to.
+//! No interleaving of approving, refusing, changing, refreshing, expiring and calling lets a version run that was not
+//! approved.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,19 +26,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A session calls; the call's number is its argument.
+    /// A session calls the tool; the call's number is its argument.
     Call(u8),
-    /// The oldest (or newest) waiting call is answered.
+    /// The oldest (or newest) pending request is decided.
     Answer(bool, ApprovalDecision),
-    /// The server has another version of its tool from now on.
+    /// The server changes its tool.
     Change(u8),
-    /// The hub learns of it.
+    /// The hub discovers the change.
     Refresh,
-    /// Everything that waits has waited too long.
+    /// All pending requests expire.
     Expire,
     Revoke,
     EndSession(u8),
-    /// The policy is set to this and the configuration read again.
+    /// The policy changes and the configuration is reloaded.
     Rule(Policy),
 }
 
@@ -57,7 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What somebody agreed to.
+/// An approval that was given.
 #[derive(Clone, Debug)]
 struct Consent {
     decision: ApprovalDecision,
@@ -66,7 +66,7 @@ struct Consent {
     version: Fingerprint,
 }
 
-/// What reached the server, and the version that the hub knew in that moment.
+/// A call that reached the server, and the version that the hub knew at that moment.
 #[derive(Clone, Debug)]
 struct Ran {
     arguments: String,
@@ -203,7 +203,7 @@ async fn run(steps: Vec<Step>) {
         }
         checked = ran.len();
         match step {
-            // Nothing that was agreed to before counts for calls that come later.
+            // Earlier approvals do not count for later calls.
             Step::Revoke => consents.retain(|consent| consent.decision == ApprovalDecision::Once),
             Step::EndSession(session) => consents.retain(|consent| {
                 consent.decision != ApprovalDecision::Session

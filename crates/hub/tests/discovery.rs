@@ -1,4 +1,4 @@
-//! When servers are asked for their tools, and what happens to what they say.
+//! When servers are discovered, and how their lists are processed.
 
 #![allow(
     clippy::unwrap_used,
@@ -380,7 +380,7 @@ async fn r_disc_10_a_disabled_servers_tools_leave_at_once_and_are_kept() {
     assert_eq!(
         bench.servers.started("a"),
         starts,
-        "re-enabling asks nobody"
+        "re-enabling contacts no server"
     );
 }
 
@@ -394,7 +394,7 @@ async fn r_disc_11_concurrent_askers_share_one_discovery() {
             ..Behaviour::default()
         },
     );
-    let askers: Vec<_> = (0..100)
+    let callers: Vec<_> = (0..100)
         .map(|_| {
             let hub = bench.hub.clone();
             tokio::spawn(async move { hub.refresh(RefreshScope::One(server("a")), true).await })
@@ -402,9 +402,9 @@ async fn r_disc_11_concurrent_askers_share_one_discovery() {
         .collect();
     wait_until("it was started", LONG, || bench.servers.started("a") > 0).await;
     bench.servers.tools("a", &["one"]);
-    for asker in askers {
+    for caller in callers {
         assert_eq!(
-            asker.await.unwrap().unwrap()[0]
+            caller.await.unwrap().unwrap()[0]
                 .result
                 .as_ref()
                 .unwrap()
@@ -625,16 +625,16 @@ async fn r_sec_02_activity_says_which_tools_of_a_known_server_a_discovery_change
     }
     bench.hub.shutdown().await;
     let lines = bench.hub.activity(100, None).await.unwrap();
-    let told: Vec<_> = lines
+    let emitted: Vec<_> = lines
         .iter()
         .filter(|line| line.kind == ActivityKind::Discovery)
         .map(|line| (&*line.outcome, line.tool.as_deref()))
         .collect();
     let changes = "1 changed: one; 7 added: n1\\u{202e}, n2\\u{202e}, n3\\u{202e}, n4\\u{202e}, n5\\u{202e}, …; \
                    1 removed: two";
-    // The newest first: nothing new, the change, and the first discovery.
+    // Newest first: no change, the change, and the first discovery.
     assert_eq!(
-        told,
+        emitted,
         [("ok", None), ("changed", Some(changes)), ("ok", None)]
     );
 }
@@ -649,7 +649,7 @@ async fn r_store_05_a_list_that_was_not_stored_is_served_and_reported_until_it_i
     let bench = Bench::over(specs, settings, Servers::new(), Arc::new(store), clock).await;
     bench.servers.tools("a", &["one"]);
     let mut events = bench.hub.subscribe();
-    // Neither root nor anybody else can write a record into a folder.
+    // Not even root can write a record into a folder.
     let database = folder.path().join("pegboard.db");
     let aside = folder.path().join("aside");
     std::fs::rename(&database, &aside).unwrap();

@@ -1,5 +1,5 @@
-//! What was allowed is what runs: approvals and rules are compared with the server's present list, shown completely,
-//! and hold for prompts and resources too.
+//! Only what was allowed runs: approvals and rules are compared with the server's current list, shown completely, and
+//! apply to prompts and resources, too.
 
 #![allow(
     clippy::unwrap_used,
@@ -65,7 +65,7 @@ async fn bench(spec: ServerSpec, tool: Value) -> Bench {
     bench
 }
 
-/// The server has this tool from now on; nobody is informed of it.
+/// The server changes its tool without announcing it.
 fn has(bench: &Bench, tool: Value) {
     let change = |behaviour: &mut Behaviour| behaviour.tools = vec![tool];
     bench.servers.change("a", change);
@@ -97,7 +97,7 @@ fn ran(bench: &Bench) -> usize {
     bench.servers.calls.lock().unwrap().len()
 }
 
-/// Somebody grants the tool for good, and it runs once.
+/// Grants the tool permanently and runs it once.
 async fn granted(bench: &Bench) {
     let watching = bench.hub.watch_approvals().unwrap();
     let call = start(&bench.hub, "{}");
@@ -112,7 +112,7 @@ async fn r_sec_08_a_granted_tool_that_drops_its_destructive_hint_asks_again() {
     let destructive = tool("Removes files.", json!({"destructiveHint": true}));
     let bench = bench(spec("a"), destructive).await;
     granted(&bench).await;
-    // Without the hint no rule would ask.
+    // Without the hint, no rule would require an approval.
     has(&bench, tool("Removes all files.", json!({})));
     let which = RefreshScope::One(server("a"));
     bench.hub.refresh(which, true).await.unwrap();
@@ -166,7 +166,7 @@ async fn r_sec_08_a_grant_is_compared_with_a_list_that_is_past_its_time() {
     has(&bench, tool("Sends your files away.", json!({})));
     let held = start(&bench.hub, "{}").await.unwrap().unwrap_err();
     assert_eq!(held.reason, Reason::ToolChanged, "{held}");
-    // The next call asks about the new version.
+    // The next call requests an approval of the new version.
     let call = start(&bench.hub, "{}");
     let asked = decide(&bench.hub, ApprovalDecision::Once).await;
     assert_eq!(asked.changed, ["description"]);
@@ -223,7 +223,7 @@ async fn r_sec_08_what_cannot_be_compared_does_not_run() {
 #[tokio::test]
 async fn r_sec_07_arguments_that_cannot_be_shown_completely_are_not_asked_about() {
     let bench = bench(ruled("one", Policy::Ask), tool("Adds.", json!({}))).await;
-    // The inbox shows long ones.
+    // The inbox shows long arguments.
     let long = format!(r#"{{"text":"{}rm -rf"}}"#, "x".repeat(100_000));
     let call = start(&bench.hub, &long);
     let asked = decide(&bench.hub, ApprovalDecision::Once).await;
@@ -248,7 +248,7 @@ async fn r_sec_10_arguments_with_a_key_twice_are_refused_before_anybody_is_asked
     ] {
         let refused = start(&bench.hub, arguments).await.unwrap().unwrap_err();
         assert_eq!(refused.reason, Reason::ArgsInvalid, "{arguments}");
-        assert!(refused.message.contains("twice"), "{refused}");
+        assert!(refused.message.contains("duplicate key"), "{refused}");
     }
     assert_eq!(ran(&bench), 0);
 }

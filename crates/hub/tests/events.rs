@@ -47,7 +47,7 @@ fn drain(events: &mut Receiver<Event>) -> (Vec<Value>, Vec<TraceId>) {
 /// Checks the events of a discovery of the server `a`, which must have one trace id.
 #[track_caller]
 fn check_discovery(events: &mut Receiver<Event>, what: &str) {
-    let (told, traces) = drain(events);
+    let (emitted, traces) = drain(events);
     let expected = [
         json!({"event": "tools.discovery.started", "servers": 1}),
         json!({"event": "server.started", "server": "a"}),
@@ -55,9 +55,9 @@ fn check_discovery(events: &mut Receiver<Event>, what: &str) {
         json!({"event": "tools.discovery.server.success", "server": "a", "tools": 1}),
     ];
     let relevant = |(at, event): (usize, &Value)| expected.contains(event).then_some(at);
-    let found: Vec<usize> = told.iter().enumerate().filter_map(relevant).collect();
-    let in_order: Vec<_> = found.iter().map(|at| told[*at].clone()).collect();
-    assert_eq!(in_order, expected, "{what}: {told:?}");
+    let found: Vec<usize> = emitted.iter().enumerate().filter_map(relevant).collect();
+    let in_order: Vec<_> = found.iter().map(|at| emitted[*at].clone()).collect();
+    assert_eq!(in_order, expected, "{what}: {emitted:?}");
     let traces: Vec<_> = found.iter().map(|at| traces[*at].to_string()).collect();
     assert!(
         traces.iter().all(|trace| *trace == traces[0]),
@@ -119,24 +119,24 @@ async fn r_obs_01_one_event_starts_a_batch_and_failures_carry_its_trace_id() {
     let mut events = bench.hub.subscribe();
     bench.hub.refresh(RefreshScope::All, true).await.unwrap();
     bench.hub.shutdown().await;
-    let (told, traces) = drain(&mut events);
+    let (emitted, traces) = drain(&mut events);
     assert_eq!(
-        told[0],
+        emitted[0],
         json!({"event": "tools.discovery.started", "servers": 2})
     );
     let failed = json!({"event": "tools.discovery.server.failed", "server": "bad",
         "reason": "SPAWN_DENIED", "error": "it does not start"});
     let success = json!({"event": "tools.discovery.server.success", "server": "good", "tools": 2});
     for expected in [&failed, &success] {
-        assert!(told.contains(expected), "{expected} in {told:?}");
+        assert!(emitted.contains(expected), "{expected} in {emitted:?}");
     }
     let is_started = |event: &&Value| event["event"] == "tools.discovery.started";
-    assert_eq!(told.iter().filter(is_started).count(), 1, "{told:?}");
-    let stopped = told.iter().position(|event| event["why"] == "shutdown");
+    assert_eq!(emitted.iter().filter(is_started).count(), 1, "{emitted:?}");
+    let stopped = emitted.iter().position(|event| event["why"] == "shutdown");
     let discovery = &traces[..stopped.unwrap_or(traces.len())];
     assert!(
         discovery.iter().all(|trace| *trace == traces[0]),
-        "{told:?} {traces:?}"
+        "{emitted:?} {traces:?}"
     );
 }
 
@@ -181,30 +181,33 @@ async fn r_obs_01_a_removed_server_is_reported_once_with_its_offered_tools() {
     let mut events = bench.hub.subscribe();
     bench.hub.ensure_known().await;
     let updated = |mcp_tools: usize| json!({"event": "tools.registry.updated", "static_tools": 0, "mcp_tools": mcp_tools});
-    let (told, _) = drain(&mut events);
-    assert!(told.contains(&updated(3)), "{told:?}");
-    let removals = |told: &[Value]| -> Vec<Value> {
+    let (emitted, _) = drain(&mut events);
+    assert!(emitted.contains(&updated(3)), "{emitted:?}");
+    let removals = |emitted: &[Value]| -> Vec<Value> {
         let is_removal = |event: &&Value| event["event"] == "tools.registry.server.removed";
-        told.iter().filter(is_removal).cloned().collect()
+        emitted.iter().filter(is_removal).cloned().collect()
     };
     let removed = |name: &str, tools: usize| json!({"event": "tools.registry.server.removed", "server": name, "removed": tools});
 
     let mut disabled = with_disabled_tool("a");
     disabled.enabled = false;
     bench.hub.apply([disabled, spec("b")]).await;
-    let (told, traces) = drain(&mut events);
-    assert_eq!(removals(&told), [removed("a", 2)]);
-    assert_eq!(told.last(), Some(&updated(1)), "{told:?}");
-    assert!(traces.iter().all(|trace| *trace == traces[0]), "{told:?}");
+    let (emitted, traces) = drain(&mut events);
+    assert_eq!(removals(&emitted), [removed("a", 2)]);
+    assert_eq!(emitted.last(), Some(&updated(1)), "{emitted:?}");
+    assert!(
+        traces.iter().all(|trace| *trace == traces[0]),
+        "{emitted:?}"
+    );
 
     bench.hub.apply([spec("b")]).await;
-    let (told, _) = drain(&mut events);
-    assert_eq!(removals(&told), Vec::<Value>::new(), "it left before");
+    let (emitted, _) = drain(&mut events);
+    assert_eq!(removals(&emitted), Vec::<Value>::new(), "it left before");
 
     bench.hub.apply([]).await;
-    let (told, _) = drain(&mut events);
-    assert_eq!(removals(&told), [removed("b", 1)]);
-    assert_eq!(told.last(), Some(&updated(0)), "{told:?}");
+    let (emitted, _) = drain(&mut events);
+    assert_eq!(removals(&emitted), [removed("b", 1)]);
+    assert_eq!(emitted.last(), Some(&updated(0)), "{emitted:?}");
 }
 
 struct Echo;
@@ -225,9 +228,9 @@ async fn r_obs_01_the_registry_counts_what_is_offered() {
     // It hides the server's tool of the same exposed name.
     let tool = StaticTool::new("a__one", "One.", json!({"type": "object"})).unwrap();
     bench.hub.register(tool, Arc::new(Echo)).unwrap();
-    let (told, _) = drain(&mut events);
+    let (emitted, _) = drain(&mut events);
     let updated = json!({"event": "tools.registry.updated", "static_tools": 1, "mcp_tools": 1});
-    assert_eq!(told, [updated]);
+    assert_eq!(emitted, [updated]);
 }
 
 #[tokio::test]
@@ -248,7 +251,7 @@ async fn r_store_01_hits_and_misses_are_counted_for_usable_servers_alone() {
     assert_eq!(counted(), (0, 2), "both are unknown");
     bench.hub.ensure_known().await;
     assert_eq!(counted(), (1, 3), "the failed one has no tools to give");
-    // A failure keeps the tools that are known, and they answer.
+    // A failure keeps the known tools.
     bench.servers.tools("failing", &["two"]);
     let which = || RefreshScope::One(server("failing"));
     bench.hub.refresh(which(), true).await.unwrap();

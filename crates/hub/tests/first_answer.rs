@@ -1,4 +1,4 @@
-//! What a first discovery waits for, and what of its answer is kept in the store.
+//! What a first discovery waits for, and what of its result is stored.
 
 #![allow(
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ async fn r_disc_13_a_package_runner_may_download_before_its_first_list_and_not_l
         let (outcomes, ()) = tokio::join!(refresh, download);
         let refreshed = outcomes.unwrap().remove(0).result.unwrap();
         assert_eq!(refreshed.tools, 1, "{runner}");
-        // It is installed now, so it has no more time than others.
+        // It is installed now, so the usual timeout applies.
         bench.servers.set("a", Behaviour::hanging());
         assert!(waited(&bench).await < MINUTE, "{runner}");
         assert_eq!(bench.tools(), ["a__one"], "what was known stays");
@@ -74,7 +74,7 @@ fn with_schema(name: &str, schema: Value) -> Value {
     json!({"name": name, "inputSchema": schema})
 }
 
-/// A schema of so many levels.
+/// A schema with this many levels.
 fn nested(levels: usize) -> Value {
     (1..levels).fold(
         json!({"type": "object"}),
@@ -152,13 +152,13 @@ async fn r_store_03_only_sound_schemas_of_limited_size_are_stored() {
         .map(|(tool, reason)| (tool["name"].as_str().unwrap(), *reason))
         .collect();
     assert_eq!(reasons, expected);
-    // Nothing of a rejected definition is stored beside its name.
+    // Of a rejected definition only the name is stored.
     let details: usize = record.rejections.iter().map(|one| one.detail.len()).sum();
     assert!(details < 10_000, "{details}");
     for tool in &*record.tools {
         assert!(tool.definition.len() <= limits.tool_bytes);
     }
-    // A restart gives the same without asking the server.
+    // A restart gives the same without contacting the server.
     let again = bench.reopened(vec![spec]).await;
     assert_eq!(again.tools(), ["a__good", "a__recursive"]);
     assert_eq!(again.entry("a").record.rejections, record.rejections);

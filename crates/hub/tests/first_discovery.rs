@@ -1,4 +1,5 @@
-//! The first discovery of servers: how many start side by side, who waits for them, and when they are retried.
+//! The first discovery of servers: how many start concurrently, which callers wait for them, and when they are
+//! retried.
 
 #![allow(
     clippy::unwrap_used,
@@ -125,7 +126,7 @@ async fn r_disc_01_a_server_that_failed_is_never_waited_for_again() {
     );
     assert_eq!(bench.entry("bad").status(), DiscoveryStatus::Failed);
 
-    // Far beyond its `ttl`, in this process and in the next.
+    // Far beyond its TTL, in this process and the next.
     bench.clock.advance(Duration::from_secs(3600));
     let begun = Instant::now();
     bench.hub.ensure_known().await;
@@ -182,7 +183,7 @@ async fn r_disc_01_a_try_that_did_not_end_is_no_discovery_of_another_process() {
     let bench = Bench::new(&["slow"]).await;
     bench.servers.set("slow", Behaviour::hanging());
     bench.hub.ensure_known().await;
-    // Waits for the first one's lead, which ends without a list.
+    // Waits for the first one's discovery lock, which is released without a list.
     let next = bench.reopened(vec![spec("slow")]).await;
     next.servers.tools("slow", &["one"]);
     let hub = next.hub.clone();

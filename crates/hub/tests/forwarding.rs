@@ -1,4 +1,4 @@
-//! Requests that are passed on, resources that are watched, and how a call is made.
+//! Forwarded requests, watched resources, and how a call is sent.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ fn offers() -> Behaviour {
     }
 }
 
-/// The server has these tools beside.
+/// Adds tools to a server's behaviour.
 fn offering(bench: &Bench, server: &str, tools: &[&str]) {
     let tools = tools.iter().map(|name| tool_json(name)).collect();
     bench.servers.set(server, Behaviour { tools, ..offers() });
@@ -129,7 +129,7 @@ async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
     }
 }
 
-/// What the servers were asked to watch, in order.
+/// The resources that the servers were asked to watch, in order.
 fn watched(bench: &Bench) -> Vec<(String, bool)> {
     let watches = bench.servers.watches.lock().unwrap();
     let watched = watches.iter().map(|(_, uri, watch)| (uri.clone(), *watch));
@@ -163,8 +163,8 @@ async fn r_gate_03_many_who_watch_are_one_for_the_server() {
         uri: "test://2".into(),
     };
     bench.servers.emit("a", updated.clone());
-    let told = tokio::time::timeout(LONG, announcements.recv()).await;
-    assert_eq!(told.unwrap().unwrap(), (server("a"), updated));
+    let announced = tokio::time::timeout(LONG, announcements.recv()).await;
+    assert_eq!(announced.unwrap().unwrap(), (server("a"), updated));
 
     bench.hub.session_ended(&session("one"));
     wait_until("the last watch ends with its session", LONG, || {
@@ -221,7 +221,7 @@ async fn r_gate_03_a_watched_server_is_not_idle_and_is_asked_again_after_a_resta
 
     watch(&bench, "s", "test://1", false).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert!(!bench.servers.is_running("a"), "nobody watches");
+    assert!(!bench.servers.is_running("a"), "no session watches");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! The hub over real processes that misbehave: whatever one server does, the others are discovered, what
-//! was known stays and is marked stale, the status and the code say what happened, and nothing is left.
+//! The hub with real processes that misbehave: whatever one server does, the others are discovered, known tools stay
+//! and are marked stale, the status and the code report the failure, and no process is left.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ use pegboard_upstream::{ClientInfo, Connector, ConnectorConfig, NoLogs};
 use serde_json::value::RawValue;
 
 const DISCOVERY: Duration = Duration::from_secs(3);
-/// What a loaded machine may add.
+/// Additional time on a loaded machine.
 const SLACK: Duration = Duration::from_secs(15);
 
 async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
@@ -60,7 +60,7 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
     Hub::open(parts, specs).await.unwrap().0
 }
 
-/// A spec whose processes can be found again by a text of their own.
+/// A spec whose processes can be found by a marker.
 fn marked(mut spec: ServerSpec, marker: &str) -> ServerSpec {
     spec.timeouts.discovery = DISCOVERY;
     spec.timeouts.call = DISCOVERY;
@@ -87,8 +87,8 @@ fn tools(hub: &Hub) -> Vec<String> {
         .collect()
 }
 
-/// First a good list of two tools, then the fault: the good server is discovered, the bad one fails with
-/// one of these reasons, its tools stay and are stale.
+/// First a valid list of two tools, then the fault: the good server is discovered, the bad one fails with one of
+/// these reasons, and its tools stay and are stale.
 #[track_caller]
 fn check(
     fault: impl FnOnce(Script) -> Script,
@@ -101,7 +101,7 @@ fn check(
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let bad = marked(bad_script.stdio_spec("bad"), &marker);
         let good = marked(good_script.stdio_spec("good"), &marker);
-        // The same definition, once well-behaved: the record under its hash is what is known.
+        // The same definition, well-behaved at first, so that its tools are known.
         let mut before = marked(
             Script::new().tools(["one", "two"]).stdio_spec("bad"),
             &marker,
@@ -400,7 +400,7 @@ async fn r_sec_04_stubborn_processes_and_their_children_are_gone_after_shutdown(
     for tool in ["stubborn__one", "parent__one", "escaper__one"] {
         assert!(call(&hub, tool).await.is_ok(), "{tool}");
     }
-    // A grandchild on its way into another program shows no environment for a moment.
+    // A grandchild shows no environment for a moment during `exec`.
     wait_until("three servers and two grandchildren", SLACK, || {
         processes_with_marker(&marker).len() >= 5
     })

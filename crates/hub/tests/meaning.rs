@@ -1,5 +1,5 @@
-//! Search by meaning: vectors are made once, kept, and never in the way; searches are remembered only when
-//! they led somewhere.
+//! Search by meaning: vectors are computed once, stored, and never block; searches are remembered only if they led to
+//! a call.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ use serde_json::value::RawValue;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// Knows that `zorp` means `alpha`, `blim` means `beta` and `drum` means `gamma`; all else means nothing.
+/// An encoder for which `zorp` means `alpha`, `blim` means `beta` and `drum` means `gamma`.
 #[derive(Default)]
 struct FakeEncoder {
     read: AtomicUsize,
@@ -96,7 +96,7 @@ impl Encoder for FakeEncoder {
         Arc::new(FakeVectors(tools))
     }
 
-    fn rest(&self) {
+    fn release_memory(&self) {
         self.rests.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -173,7 +173,7 @@ impl Meaningful {
     async fn call(&self, session: &str, tool: &str) {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
         let request = CallRequest::new(SessionId(session.to_owned()), tool, arguments);
-        // Whether it succeeds is the server's matter.
+        // The result does not matter here.
         let _ = self.hub.call(&request).await;
     }
 
@@ -281,7 +281,7 @@ async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
     let bench = known(true).await;
     bench.ready().await;
     bench.hub.load_vectors_once().await;
-    // The word means nothing to the encoder, so the tools come by name.
+    // The word is unknown to the encoder, so the tools are found by name.
     let query = "do";
     let (before, _) = bench.find(Some("a"), query);
     assert_ne!(before[0], "two__do_gamma");
@@ -323,7 +323,7 @@ async fn one_search_counts_once_for_a_tool_however_often_it_is_called() {
     for _ in 0..5 {
         bench.call("a", "two__do_gamma").await;
     }
-    // The same words again say nothing new.
+    // The same query adds nothing.
     bench.find(Some("a"), "do");
     bench.call("a", "two__do_gamma").await;
     bench.hub.shutdown().await;

@@ -1,4 +1,4 @@
-//! Prompts, resources and templates are found out along with the tools, and kept.
+//! Prompts, resources and templates are discovered along with the tools, and stored.
 
 #![allow(
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ fn offering() -> Behaviour {
     }
 }
 
-/// All that is listed beside tools, in one line.
+/// All prompts, resources and templates, in one line.
 fn listed(bench: &Bench) -> String {
     let catalog = bench.hub.catalog();
     let prompts = catalog.prompts().map(|view| view.offer.key.clone());
@@ -187,21 +187,21 @@ async fn r_gate_03_a_changed_list_is_fetched_and_told_once_it_can_be_read() {
         behaviour.prompts = vec![json!({"name": "fresh"})];
     });
     bench.servers.emit("a", Announcement::PromptsChanged);
-    let told = tokio::time::timeout(LONG, announcements.recv()).await;
-    let told = told.unwrap().unwrap();
+    let announced = tokio::time::timeout(LONG, announcements.recv()).await;
+    let announced = announced.unwrap().unwrap();
     let server = ServerName::parse("a").unwrap();
-    assert_eq!(told, (server.clone(), Announcement::PromptsChanged));
+    assert_eq!(announced, (server.clone(), Announcement::PromptsChanged));
     assert_eq!(listed(&bench), "fresh test://1 test://{id}");
 
-    // Also where the server says so and nothing is different; and a flood is followed a few times.
+    // Also if the server announces a change that is none; a flood is followed a few times.
     let before = bench.servers.listed("a");
     for _ in 0..100 {
         bench.servers.emit("a", Announcement::ResourcesChanged);
         tokio::task::yield_now().await;
     }
-    let told = tokio::time::timeout(LONG, announcements.recv()).await;
+    let announced = tokio::time::timeout(LONG, announcements.recv()).await;
     assert_eq!(
-        told.unwrap().unwrap(),
+        announced.unwrap().unwrap(),
         (server, Announcement::ResourcesChanged)
     );
     let more = bench.servers.listed("a") - before;
@@ -223,13 +223,13 @@ async fn r_gate_03_taking_a_server_away_tells_that_its_lists_changed() {
     let mut disabled = spec("a");
     disabled.enabled = false;
     bench.hub.apply(vec![disabled]).await;
-    let told = [announcements.try_recv(), announcements.try_recv()];
-    let told = told.map(|told| told.unwrap().1);
+    let announced = [announcements.try_recv(), announcements.try_recv()];
+    let announced = announced.map(|announced| announced.unwrap().1);
     let both = [Announcement::PromptsChanged, Announcement::ResourcesChanged];
-    assert_eq!(told, both);
+    assert_eq!(announced, both);
     bench.hub.apply(vec![spec("a")]).await;
     let back = [announcements.try_recv(), announcements.try_recv()];
-    assert_eq!(back.map(|told| told.unwrap().1), both);
+    assert_eq!(back.map(|announced| announced.unwrap().1), both);
     assert_eq!(listed(&bench), "plan write test://1 test://{id}");
 }
 
@@ -246,14 +246,15 @@ async fn r_gate_03_an_announcement_starts_nothing() {
         bench.servers.listed("a") > lists
     })
     .await;
-    // The next one is followed only after a pause, when the server is long idle and stopped.
+    // The next one is followed only after a pause, when the idle server has stopped.
     bench.servers.emit("a", Announcement::PromptsChanged);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(!bench.servers.is_running("a"));
     assert_eq!(bench.servers.started("a"), 1, "the call, and no more");
 }
 
-/// A resource that a call creates is read by its link; it is gone with the process, so later clients must not see it.
+/// A resource that a call creates is read through its link. It ends with the process, so later clients must not see
+/// it.
 #[tokio::test]
 async fn r_gate_03_resources_of_a_session_are_not_listed_for_later_clients() {
     for is_listed_first in [true, false] {
@@ -266,7 +267,7 @@ async fn r_gate_03_resources_of_a_session_are_not_listed_for_later_clients() {
             behaviour.resources.push(json!({"uri": "test://shared"}));
             behaviour.links = vec!["test://session/2", "test://1"];
         });
-        // A server may announce its list before or after the result that names the resource.
+        // A server may announce its list before or after the result that links the resource.
         let refresh = || async {
             let one = RefreshScope::One(ServerName::parse("a").unwrap());
             bench.hub.refresh(one, true).await.unwrap();

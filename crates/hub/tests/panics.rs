@@ -1,4 +1,4 @@
-//! A panic, or a system that cannot start another process, costs the request it happens in and nothing else.
+//! A panic, or a system that cannot start another process, fails only the request it happens in.
 
 #![allow(
     clippy::unwrap_used,

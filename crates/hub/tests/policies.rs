@@ -1,4 +1,4 @@
-//! What may be called, and whom a call waits for.
+//! Policies of calls, and the approvals that they wait for.
 
 #![allow(
     clippy::unwrap_used,
@@ -63,7 +63,7 @@ async fn bench(spec: ServerSpec, patience: Duration) -> Bench {
     bench
 }
 
-/// The one call that waits.
+/// Returns the one pending request.
 async fn waiting(hub: &Hub) -> ApprovalRequest {
     for _ in 0..3000 {
         if let Some(request) = hub.approvals().await.unwrap().into_iter().next() {
@@ -81,7 +81,7 @@ async fn decide(hub: &Hub, decision: ApprovalDecision) -> ApprovalRequest {
         .unwrap()
 }
 
-/// The server gives its tool another description, and the hub learns of it.
+/// Changes the description of the server's tool and refreshes it.
 async fn change(bench: &Bench, description: &str) {
     let mut tool = tool_json("one");
     tool["description"] = description.into();
@@ -153,7 +153,10 @@ async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
         (late.reason, late.code),
         (Reason::ApprovalTimeout, ErrorClass::Denied)
     );
-    assert!(late.message.contains("no answer came in time"), "{late}");
+    assert!(
+        late.message.contains("no response arrived in time"),
+        "{late}"
+    );
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ApprovalExpired { .. })
     })
@@ -172,7 +175,7 @@ async fn r_pol_02_a_call_that_is_taken_back_leaves_the_inbox() {
     let clock = bench.clock.clone();
     for _ in 0..3000 {
         let now = pegboard_model::Clock::now(&*clock);
-        if ledger.waiting(now).await.unwrap().is_empty() {
+        if ledger.pending_requests(now).await.unwrap().is_empty() {
             let late = bench
                 .hub
                 .decide_approval(&request.id, ApprovalDecision::Once, "x")
@@ -270,12 +273,12 @@ async fn r_pol_02_a_new_patience_holds_for_the_next_call() {
     bench.hub.set_approval_settings(ApprovalSettings::default());
     let call = start(&bench.hub, "s", "{}");
     let refused = tokio::time::timeout(LONG / 2, call).await;
-    let refused = refused.expect("it waits for nobody").unwrap().unwrap_err();
+    let refused = refused.expect("it does not wait").unwrap().unwrap_err();
     assert_eq!(refused.code, ErrorClass::Denied);
     assert_eq!(ran(&bench), 0);
 }
 
-/// A version is looked at again when its server had to be started first.
+/// A version is checked again if its server had to be started first.
 #[tokio::test]
 async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
     let bench = bench(asking(), LONG).await;
@@ -417,7 +420,7 @@ async fn r_pol_01_changed_policies_count_at_once() {
     start(&bench.hub, "s", "{}").await.unwrap().unwrap();
 }
 
-/// A client whose person always gives the same answer.
+/// A client whose user always gives the same response.
 struct Client {
     capabilities: &'static str,
     says: Option<&'static str>,
@@ -525,7 +528,7 @@ async fn r_pol_01_a_destructive_tool_asks_only_when_somebody_can_be_asked() {
     drop(watching);
     start(&bench.hub, "s", "{}").await.unwrap().unwrap();
 
-    // What was allowed once and changed since is held back, whoever is there.
+    // A granted tool that changed is held back, with and without a viewer.
     let watching = bench.hub.watch_approvals().unwrap();
     let granted = start(&bench.hub, "s", "{}");
     decide(&bench.hub, ApprovalDecision::Always).await;
@@ -573,7 +576,7 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_consent() {
     let call = start(&bench.hub, "s", "{}");
     decide(&bench.hub, ApprovalDecision::Once).await;
     call.await.unwrap().unwrap();
-    // A call with input that no round asked for is a new call.
+    // A call with unrequested input is a new call.
     let mut forged = request("s", "a__one", "{}");
     forged.input = Some(pegboard_hub::InputResponses {
         responses: RawValue::from_string("{}".into()).unwrap(),

@@ -1,4 +1,4 @@
-//! What happens when things happen at the same time: reloads, notices, shutdowns and crashes.
+//! Races between reloads, notifications, shutdowns and crashes.
 
 #![allow(
     clippy::unwrap_used,
@@ -302,7 +302,7 @@ async fn a_list_that_cannot_be_had_is_not_asked_for_after_every_call() {
     assert_eq!(bench.servers.listed("a"), lists);
 }
 
-/// A person who takes as long as the test wants, and agrees.
+/// An approver that takes as long as the test wants, and allows.
 struct Slow {
     asked: Arc<Notify>,
     answer: Arc<Notify>,

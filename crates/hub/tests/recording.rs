@@ -1,4 +1,4 @@
-//! What the hub tells a recorder, and how spans lie below each other.
+//! What the hub records, and how spans are nested.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,10 +24,10 @@ use pegboard_store::{MemoryLedger, MemoryStore};
 use pegboard_testkit::FakeClock;
 use serde_json::value::RawValue;
 
-/// Writes down what it is told, as `parent>span: what`.
+/// Writes down every record as `parent>span: what`.
 #[derive(Debug, Default)]
 struct Listening {
-    told: Mutex<Vec<String>>,
+    lines: Mutex<Vec<String>>,
     spans: AtomicU64,
     is_deaf: bool,
 }
@@ -43,11 +43,11 @@ impl Listening {
             ),
             None => String::new(),
         };
-        self.told.lock().unwrap().push(format!("{place}{what}"));
+        self.lines.lock().unwrap().push(format!("{place}{what}"));
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.told.lock().unwrap())
+        std::mem::take(&mut *self.lines.lock().unwrap())
     }
 }
 
@@ -79,8 +79,8 @@ impl Recorder for Listening {
 
     fn discovery(&self, span: Option<&SpanContext>, facts: &DiscoveryFacts<'_>) {
         let (server, tools) = (facts.server, facts.tools.len());
-        let told = format!("discovery {server} {tools} {:?}", facts.cache);
-        self.note(span, format!("{told} {}", outcome(facts.outcome)));
+        let lines = format!("discovery {server} {tools} {:?}", facts.cache);
+        self.note(span, format!("{lines} {}", outcome(facts.outcome)));
     }
 
     fn search(&self, span: Option<&SpanContext>, facts: &SearchFacts<'_>) {
@@ -88,14 +88,14 @@ impl Recorder for Listening {
     }
 
     fn policy(&self, span: Option<&SpanContext>, facts: &PolicyFacts<'_>) {
-        let told = format!("policy {} {}", facts.tool, facts.decision);
-        self.note(span, format!("{told} {}", outcome(facts.outcome)));
+        let lines = format!("policy {} {}", facts.tool, facts.decision);
+        self.note(span, format!("{lines} {}", outcome(facts.outcome)));
     }
 
     fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
-        let told = format!("call {} {:?}", facts.exposed, facts.transport);
-        let told = format!("{told} started {}", facts.started);
-        self.note(span, format!("{told} {}", outcome(facts.outcome)));
+        let lines = format!("call {} {:?}", facts.exposed, facts.transport);
+        let lines = format!("{lines} started {}", facts.started);
+        self.note(span, format!("{lines} {}", outcome(facts.outcome)));
     }
 }
 
@@ -141,31 +141,31 @@ async fn r_obs_02_what_a_call_sets_in_motion_lies_below_it() {
     let mut denied = spec("b");
     denied.policy = Some(Policy::Deny);
     let set = set(Listening::default(), vec![spec("a"), denied]).await;
-    // The server was never seen: it is asked first, below the call.
+    // The server is undiscovered: it is discovered first, below the call.
     set.call("a/one", None).await;
     set.check(&[
         "1>2: discovery a 1 Miss ok",
         "1>3: policy a__one allow ok",
-        "0>1: call a__one Pipe started true ok",
+        "0>1: call a__one Stdio started true ok",
     ]);
     set.call("a/one", None).await;
     set.check(&[
         "4>5: policy a__one allow ok",
-        "0>4: call a__one Pipe started false ok",
+        "0>4: call a__one Stdio started false ok",
     ]);
     set.hub.ensure_known().await;
     set.check(&["6>7: discovery b 1 Miss ok", "0>6: lookup 1/1"]);
     set.call("b/two", None).await;
     set.check(&[
         "8>9: policy b__two deny POLICY_DENIED",
-        "0>8: call b__two Pipe started false POLICY_DENIED",
+        "0>8: call b__two Stdio started false POLICY_DENIED",
     ]);
     let above = SpanContext::parse(
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000ff-01",
         None,
     );
     set.call("a/none", above).await;
-    set.check(&["255>10: call unknown Inside started false TOOL_UNKNOWN"]);
+    set.check(&["255>10: call unknown InProcess started false TOOL_UNKNOWN"]);
     set.hub.shutdown().await;
     let newest = &set.hub.activity(1, None).await.unwrap()[0];
     let trace = newest.trace.as_ref().map(TraceId::as_str);
@@ -176,12 +176,12 @@ async fn r_obs_02_what_a_call_sets_in_motion_lies_below_it() {
 async fn r_obs_02_a_lookup_tells_hits_and_misses_and_a_search_what_it_found() {
     let set = set(Listening::default(), vec![spec("a"), spec("b")]).await;
     set.hub.ensure_known().await;
-    let told = set.listening.take();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert_eq!(told[2], "0>1: lookup 0/2");
+    let lines = set.listening.take();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines[2], "0>1: lookup 0/2");
     assert!(
-        told[..2].iter().all(|line| line.starts_with("1>")),
-        "{told:?}"
+        lines[..2].iter().all(|line| line.starts_with("1>")),
+        "{lines:?}"
     );
     set.hub.ensure_known().await;
     set.check(&["0>4: lookup 2/0"]);
@@ -205,7 +205,7 @@ async fn r_obs_02_a_recorder_that_only_counts_hears_the_same_without_spans() {
     set.check(&[
         "discovery a 1 Miss ok",
         "lookup 0/1",
-        "call a__one Pipe started false ok",
+        "call a__one Stdio started false ok",
     ]);
     set.hub.shutdown().await;
 }

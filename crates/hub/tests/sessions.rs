@@ -1,4 +1,4 @@
-//! Who is connected, what changed last, and what is known of servers that are not configured.
+//! Connected sessions, last changes, and catalogs of servers that are not configured.
 
 #![allow(
     clippy::unwrap_used,

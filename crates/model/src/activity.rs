@@ -1,4 +1,4 @@
-//! What was done, in one line each: names, codes and times, never arguments or results.
+//! The activity log. It holds names, codes and times, never arguments or results.
 
 use std::borrow::Cow;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ServerName, Timestamp, TraceId};
 
-/// What kind of thing was done.
+/// The kinds of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ActivityKind {
-    /// A tool was called.
+    /// A tool call.
     Call,
-    /// A request about a prompt or a resource was passed on.
+    /// A request about a prompt or a resource.
     Request,
-    /// A server was asked for its tools.
+    /// A discovery of a server.
     Discovery,
-    /// A person was asked, or answered.
+    /// An approval request or its decision.
     Approval,
-    /// The configuration changed.
+    /// A configuration change.
     Config,
 }
 
 impl ActivityKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 5] = [
         Self::Call,
         Self::Request,
@@ -32,7 +32,7 @@ impl ActivityKind {
         Self::Config,
     ];
 
-    /// The word shown to people and programs.
+    /// The word used in output and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -43,43 +43,43 @@ impl ActivityKind {
         }
     }
 
-    /// The kind that a word names.
+    /// Parses the word of a kind.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 }
 
-/// One thing that was done.
+/// One entry of the activity log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// Its place in the log, growing; zero before it is kept.
+    /// Increasing id in the log; zero before the entry is stored.
     pub id: u64,
-    /// When it ended.
+    /// When the activity ended.
     pub at: Timestamp,
-    /// What kind of thing.
+    /// The kind of activity.
     pub kind: ActivityKind,
-    /// The session that wanted it.
+    /// The session that caused it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<String>,
-    /// The tool's exposed name, the method of a request, the command of a server that was changed, or the tools that
-    /// a discovery found changed.
+    /// The exposed name of a tool, the method of a request, the command of a changed server, or the tools that changed
+    /// in a discovery.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<String>,
-    /// The server.
+    /// The affected server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerName>,
-    /// `ok`, a reason's code, or a word such as `added`, `always` or `changed`.
+    /// `ok`, a reason code, or a word such as `added`, `always` or `changed`.
     pub outcome: Cow<'static, str>,
-    /// How long it took.
+    /// Duration in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<u64>,
-    /// In the course of what.
+    /// The trace it belongs to.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<TraceId>,
 }
 
 impl Activity {
-    /// Something that was done now, with nothing more said of it.
+    /// Creates an entry without optional details.
     pub fn new(at: Timestamp, kind: ActivityKind, outcome: impl Into<Cow<'static, str>>) -> Self {
         Self {
             id: 0,

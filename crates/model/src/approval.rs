@@ -1,33 +1,33 @@
-//! What a person is asked about a call, and what was answered.
+//! Approval requests, their decisions, and grants.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ConfigHash, Fingerprint, ServerName, Timestamp};
 
-/// One version of a tool: consent given to it covers no other.
+/// One version of a tool. An approval covers exactly this version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolVersion {
-    /// The server that has it; `None` for a tool of the host program.
+    /// The tool's server; `None` for a tool of the host program.
     pub server: Option<ServerName>,
-    /// The server's definition; zeros for a tool of the host program.
+    /// Hash of the server's definition; zeros for a tool of the host program.
     pub config: ConfigHash,
-    /// The server's own name for it.
+    /// The name that the server uses.
     pub tool: String,
-    /// Its definition as one hash.
+    /// Hash of the tool's definition.
     pub fingerprint: Fingerprint,
 }
 
-/// A person's answer.
+/// A person's decision on an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalDecision {
-    /// This very call may run.
+    /// Allow this call.
     Once,
-    /// This version of the tool may run in this session.
+    /// Allow this version of the tool for this session.
     Session,
-    /// This version of the tool may run from now on.
+    /// Allow this version of the tool from now on.
     Always,
-    /// The call may not run.
+    /// Refuse this call.
     Refuse,
 }
 
@@ -42,7 +42,7 @@ impl ApprovalDecision {
         }
     }
 
-    /// The decision that a word names.
+    /// Parses the word of a decision.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Once, Self::Session, Self::Always, Self::Refuse]
             .into_iter()
@@ -50,59 +50,59 @@ impl ApprovalDecision {
     }
 }
 
-/// A call that waits in the inbox for a person.
+/// A call that waits for approval in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// Its number in the inbox: eight hex digits.
+    /// The id in the inbox: eight hex digits.
     pub id: String,
-    /// The session that calls.
+    /// The calling session.
     pub session: String,
-    /// What the client calls itself; foreign text.
+    /// The client's name for itself; untrusted text.
     pub client: Option<String>,
     /// The tool's exposed name.
     pub tool: String,
-    /// The version that an answer is bound to.
+    /// The version that the decision applies to.
     pub version: ToolVersion,
-    /// The tool's definition, as the person should see it.
+    /// The tool's definition as it is shown to the person.
     pub definition: String,
-    /// The exact arguments as JSON text, complete: what cannot be shown completely is not asked about.
+    /// The exact, complete arguments as JSON text. Arguments that cannot be shown completely are refused earlier.
     pub arguments: String,
-    /// The rule that asks.
+    /// The rule that requires approval.
     pub rule: String,
-    /// Where the tool differs from the version that was allowed before, when one was.
+    /// The differences from the previously granted version, if there was one.
     #[serde(default)]
     pub changed: Vec<String>,
-    /// Whether the call belongs to a session whose later calls could be allowed, too.
+    /// Whether the approval can be given for the whole session.
     #[serde(default)]
     pub offers_session: bool,
-    /// When it was asked.
+    /// When approval was requested.
     pub asked_at: Timestamp,
-    /// From when on no answer counts any more.
+    /// When the request expires.
     pub expires_at: Timestamp,
 }
 
-/// An answer to a request in the inbox.
+/// The decision on a request in the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalResponse {
-    /// What was decided.
+    /// The decision.
     pub decision: ApprovalDecision,
     /// Who decided, for example `command line`.
     pub by: String,
-    /// When.
+    /// When it was decided.
     pub at: Timestamp,
 }
 
-/// A lasting consent.
+/// A lasting approval of one version of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The version it covers.
+    /// The granted version.
     pub version: ToolVersion,
-    /// The tool's exposed name when it was given.
+    /// The exposed name of the tool at the time of the grant.
     pub exposed: String,
-    /// The definition that was looked at, so that a later one can be compared with it.
+    /// The approved definition, for comparison with later versions.
     pub definition: String,
-    /// When it was given.
+    /// When the grant was given.
     pub at: Timestamp,
-    /// Who gave it.
+    /// Who gave the grant.
     pub by: String,
 }

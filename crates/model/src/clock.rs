@@ -1,4 +1,4 @@
-//! Time as a value.
+//! Timestamps and the clock interface.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// How long ago `earlier` was; zero when it lies in the future (a clock may jump back).
+    /// Time elapsed since `earlier`; zero if it is in the future, because a clock may jump back.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 
-    /// This moment plus a duration.
+    /// Adds a duration, saturating at the maximum.
     pub fn after(self, duration: Duration) -> Self {
         Self(
             self.0
@@ -26,8 +26,8 @@ impl Timestamp {
     }
 }
 
-/// What tells the time; passed in so that tests can replace it.
+/// Source of the current time, injected so that tests can replace it.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }

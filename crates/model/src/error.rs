@@ -1,35 +1,35 @@
-//! Failures as values: class, reason, message, remedy.
+//! Errors with a class, a reason, a message and a remedy.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Reason, ServerName};
 
-/// What anything in the tool layer answers.
+/// Result of operations on tools and servers.
 pub type ToolResult<T> = Result<T, ToolError>;
 
-/// The classes that programs act on.
+/// Coarse error classes for programs; [`Reason`] is more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// Nothing is there to run the tool.
+    /// No handler is registered for the tool.
     #[serde(rename = "TOOL_NOT_IMPLEMENTED")]
     NotImplemented,
-    /// A bad name, bad configuration or bad arguments.
+    /// Invalid name, configuration or arguments.
     #[serde(rename = "TOOL_INVALID_INPUT")]
     InvalidInput,
-    /// Trouble reaching the server.
+    /// The server cannot be reached or does not work.
     #[serde(rename = "TOOL_UNAVAILABLE")]
     Unavailable,
-    /// The tool ran and failed, or the unexpected happened.
+    /// The tool ran and failed, or an internal error occurred.
     #[serde(rename = "TOOL_EXECUTION_FAILED")]
     ExecutionFailed,
-    /// A person or a policy does not allow it.
+    /// A person or a policy denied it.
     #[serde(rename = "TOOL_DENIED")]
     Denied,
 }
 
 impl ErrorClass {
-    /// The stable code, in capitals.
+    /// The stable code in upper case.
     pub fn code(self) -> &'static str {
         match self {
             Self::NotImplemented => "TOOL_NOT_IMPLEMENTED",
@@ -41,44 +41,44 @@ impl ErrorClass {
     }
 }
 
-/// Why something did not work: names the thing, the reason and the next step.
+/// An error with what failed, why, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ToolError {
-    /// The class that programs act on.
+    /// The coarse class.
     pub code: ErrorClass,
-    /// The finer reason.
+    /// The specific reason.
     pub reason: Reason,
-    /// What happened, for a person; free of secrets.
+    /// What happened, for a person. Never contains secrets.
     pub message: String,
-    /// Whether the same request may succeed later without any change.
+    /// Whether the same request may succeed later without changes.
     pub retryable: bool,
-    /// The next step.
+    /// What to do next.
     pub remedy: String,
-    /// The server it is about.
+    /// The affected server.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub server: Option<ServerName>,
-    /// The tool it is about, by exposed name.
+    /// The exposed name of the affected tool.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<String>,
-    /// The field of the input it is about, as a JSON pointer or key.
+    /// The affected input field, as a JSON pointer or key.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub field: Option<String>,
-    /// Names that may have been meant.
+    /// Similar names that may have been meant.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub nearest: Vec<String>,
-    /// The server's own protocol error, where it gave one, to be passed on as it is.
+    /// The server's JSON-RPC error, if there was one, to be forwarded verbatim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rpc: Option<Box<RpcError>>,
 }
 
-/// A JSON-RPC error as somebody else wrote it.
+/// A JSON-RPC error received from a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RpcError {
-    /// The code.
+    /// The JSON-RPC error code.
     pub code: i64,
-    /// The message, foreign text.
+    /// The message; untrusted text.
     pub message: String,
     /// The `data` member as JSON text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -86,7 +86,7 @@ pub struct RpcError {
 }
 
 impl ToolError {
-    /// An error with the reason's own class, retry rule and remedy.
+    /// Creates an error with the class, retryability and remedy of `reason`.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             code: reason.class(),
@@ -102,7 +102,7 @@ impl ToolError {
         }
     }
 
-    /// Names the server, also in the remedy.
+    /// Sets the affected server and replaces `SERVER` in the remedy.
     #[must_use]
     pub fn at_server(mut self, server: &ServerName) -> Self {
         self.remedy = self.remedy.replace("SERVER", server.as_str());
@@ -110,7 +110,7 @@ impl ToolError {
         self
     }
 
-    /// Names the tool, also in the remedy.
+    /// Sets the affected tool and replaces `TOOL` in the remedy.
     #[must_use]
     pub fn at_tool(mut self, tool: impl Into<String>) -> Self {
         let tool = tool.into();
@@ -119,28 +119,28 @@ impl ToolError {
         self
     }
 
-    /// Names the field.
+    /// Sets the affected input field.
     #[must_use]
     pub fn at_field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
 
-    /// Gives a better next step than the table's.
+    /// Replaces the default remedy of the reason.
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = remedy.into();
         self
     }
 
-    /// Keeps the server's own protocol error beside our words for it.
+    /// Attaches the JSON-RPC error that the server sent.
     #[must_use]
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.rpc = Some(Box::new(rpc));
         self
     }
 
-    /// What happened and the next step, as sentences.
+    /// The message followed by the remedy, as sentences.
     pub fn full_message(&self) -> String {
         let message = self.message.trim_end();
         let end = match message.ends_with(['.', '!', '?', ':']) {
@@ -150,24 +150,24 @@ impl ToolError {
         format!("{message}{end} {}", self.remedy)
     }
 
-    /// The same for a model: with the code, and with what may have been meant.
+    /// The full message for a model, with the error code and similar names.
     pub fn model_message(&self) -> String {
-        let words = self.with_model_remedy().full_message();
-        let mut text = format!("{words} [{}]", self.reason.code());
+        let message = self.with_model_remedy().full_message();
+        let mut text = format!("{message} [{}]", self.reason.code());
         if !self.nearest.is_empty() {
             text.push_str(&format!(" Nearest: {}.", self.nearest.join(", ")));
         }
         text
     }
 
-    /// The same error with the next step that a model can take: a model calls meta tools or tells the user, it runs
-    /// no commands. Everything that goes to a model or to its client passes here.
+    /// The same error with a remedy for a model, which can call meta tools or inform the user but cannot run commands.
+    /// Every error that is sent to a model or its client goes through this function.
     #[must_use]
     pub fn with_model_remedy(&self) -> Self {
         let table = self.filled(self.reason.remedy());
         let for_model = self.reason.remedy_for_model();
         let remedy = match self.remedy.strip_prefix(&table) {
-            // What was added to the table's remedy is true for both.
+            // Text that was appended to the default remedy applies to models as well.
             Some(added) if !names_command(added) => self.filled(for_model) + added,
             None if !names_command(&self.remedy) => self.remedy.clone(),
             _ => self.filled(for_model),
@@ -178,7 +178,7 @@ impl ToolError {
         }
     }
 
-    /// A remedy with the names that it has places for.
+    /// Replaces the placeholders `SERVER` and `TOOL` in a remedy.
     fn filled(&self, remedy: &str) -> String {
         let text = match &self.server {
             Some(server) => remedy.replace("SERVER", server.as_str()),
@@ -190,7 +190,7 @@ impl ToolError {
         }
     }
 
-    /// Adds names that may have been meant.
+    /// Sets the similar names.
     #[must_use]
     pub fn with_nearest(mut self, nearest: Vec<String>) -> Self {
         self.nearest = nearest;
@@ -198,7 +198,7 @@ impl ToolError {
     }
 }
 
-/// Whether a text names a command of the program.
+/// Whether a text mentions a `pegboard` command.
 pub(crate) fn names_command(text: &str) -> bool {
     text.contains("`pegboard ")
 }
@@ -251,20 +251,20 @@ mod tests {
     }
 
     #[test]
-    fn r_gate_05_a_kept_error_is_readdressed_as_well() {
+    fn r_gate_05_a_stored_error_gets_a_model_remedy_as_well() {
         let github = ServerName::parse("github").unwrap();
         let error = ToolError::new(Reason::ServerExited, "gone").at_server(&github);
-        let kept: ToolError =
+        let stored: ToolError =
             serde_json::from_value(serde_json::to_value(&error).unwrap()).unwrap();
         assert!(
-            !kept.model_message().contains("`pegboard"),
+            !stored.model_message().contains("`pegboard"),
             "{}",
-            kept.model_message()
+            stored.model_message()
         );
         assert!(
-            kept.model_message().contains("server `github`"),
+            stored.model_message().contains("server `github`"),
             "{}",
-            kept.model_message()
+            stored.model_message()
         );
     }
 
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(json["code"], "TOOL_UNAVAILABLE");
         assert_eq!(json["reason"], "SERVER_EXITED");
         assert_eq!(json["retryable"], true);
-        assert_eq!(json["remedy"], "See why with `pegboard logs github`.");
+        assert_eq!(json["remedy"], "See the cause with `pegboard logs github`.");
         assert_eq!(serde_json::from_value::<ToolError>(json).unwrap(), error);
     }
 }

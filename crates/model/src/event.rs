@@ -1,16 +1,16 @@
-//! What happened, as values: ids and counts, never contents.
+//! Events of the hub. They carry ids and counts, never contents.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ServerName, Timestamp};
 
-/// Joins everything that one request set in motion: 32 hex digits, as W3C trace context has it.
+/// A W3C trace id: 32 hex digits, shared by everything that one request causes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct TraceId([u8; 32]);
 
 impl TraceId {
-    /// A trace id from random bytes.
+    /// Creates a trace id from random bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let mut digits = [b'0'; 32];
         for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
@@ -19,14 +19,14 @@ impl TraceId {
         Self(digits)
     }
 
-    /// A trace id from its text; `None` when it is none.
+    /// Parses 32 lower-case hex digits; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let is_hex = |b: &u8| b.is_ascii_digit() || (b'a'..=b'f').contains(b);
         let digits = <[u8; 32]>::try_from(text.as_bytes()).ok()?;
         digits.iter().all(is_hex).then_some(Self(digits))
     }
 
-    /// The id as text.
+    /// The id as a string slice.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -65,15 +65,15 @@ impl std::fmt::Debug for TraceId {
     }
 }
 
-/// One thing that happened.
+/// An event with its time and trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Event {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// In the course of what.
+    /// The trace it belongs to.
     pub trace: TraceId,
-    /// What.
+    /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
 }
@@ -85,147 +85,147 @@ impl Event {
     }
 }
 
-/// The kinds of events, under the names by which logs and traces know them.
+/// The kinds of events. The serialized names appear in logs, traces and the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A discovery of some servers begins.
+    /// A discovery run started.
     #[serde(rename = "tools.discovery.started")]
     DiscoveryStarted {
-        /// How many servers are asked.
+        /// Number of servers to discover.
         servers: usize,
     },
-    /// One server answered.
+    /// A server listed its tools.
     #[serde(rename = "tools.discovery.server.success")]
     ServerDiscovered {
-        /// Which.
+        /// The affected server.
         server: ServerName,
-        /// How many tools it has.
+        /// Number of tools.
         tools: usize,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// One server did not answer as it should.
+    /// The discovery of a server failed.
     #[serde(rename = "tools.discovery.server.failed")]
     ServerFailed {
-        /// Which.
+        /// The affected server.
         server: ServerName,
-        /// The finer reason's code.
+        /// The reason code.
         reason: String,
-        /// What happened, without secrets.
+        /// The error message, without secrets.
         error: String,
     },
-    /// The list of one server could not be stored; it is known until the program ends.
+    /// A server's list could not be stored; it stays in memory until the program exits.
     #[serde(rename = "store.server.failed")]
     ServerNotStored {
-        /// Which.
+        /// The affected server.
         server: ServerName,
-        /// The finer reason's code.
+        /// The reason code.
         reason: String,
-        /// What happened, without secrets.
+        /// The error message, without secrets.
         error: String,
     },
-    /// The registry holds other tools than before.
+    /// The set of known tools changed.
     #[serde(rename = "tools.registry.updated")]
     RegistryUpdated {
-        /// Tools that the host program registered.
+        /// Number of tools of the host program.
         static_tools: usize,
-        /// Tools of servers.
+        /// Number of tools of servers.
         mcp_tools: usize,
     },
-    /// A server's tools left the registry.
+    /// A server and its tools were removed.
     #[serde(rename = "tools.registry.server.removed")]
     ServerRemoved {
-        /// Which.
+        /// The affected server.
         server: ServerName,
-        /// How many tools left.
+        /// Number of removed tools.
         removed: usize,
     },
     /// A server was started or connected.
     #[serde(rename = "server.started")]
     ServerStarted {
-        /// Which.
+        /// The affected server.
         server: ServerName,
     },
-    /// A server was stopped, or stopped by itself.
+    /// A server was stopped or exited.
     #[serde(rename = "server.stopped")]
     ServerStopped {
-        /// Which.
+        /// The affected server.
         server: ServerName,
-        /// Why: `idle`, `shutdown`, `crashed`, `changed`, `discovered`.
+        /// The cause: `idle`, `shutdown`, `crashed`, `changed` or `discovered`.
         why: String,
     },
-    /// The configuration was read again.
+    /// The configuration was reloaded.
     #[serde(rename = "config.reloaded")]
     ConfigReloaded {
-        /// Servers that are there now.
+        /// Number of configured servers.
         servers: usize,
     },
-    /// A call waits for a person.
+    /// A call waits for an approval.
     #[serde(rename = "approval.asked")]
     ApprovalRequested {
-        /// Its number.
+        /// The id of the approval request.
         id: String,
-        /// The exposed name.
+        /// The exposed name of the tool.
         tool: String,
-        /// The server; none for a tool of the host program.
+        /// The tool's server; `None` for a tool of the host program.
         server: Option<ServerName>,
-        /// Who is asked: `client`, `terminal` or `inbox`.
+        /// Where the approval is requested: `client`, `terminal` or `inbox`.
         way: String,
     },
-    /// A person answered.
+    /// An approval request was decided.
     #[serde(rename = "approval.decided")]
     ApprovalDecided {
-        /// Its number.
+        /// The id of the approval request.
         id: String,
-        /// The exposed name.
+        /// The exposed name of the tool.
         tool: String,
         /// `once`, `session`, `always` or `refuse`.
         decision: String,
-        /// Who answered.
+        /// Who decided.
         by: String,
     },
-    /// Nobody answered in time, or nobody waits for the answer any more.
+    /// An approval request expired, or its caller stopped waiting.
     #[serde(rename = "approval.expired")]
     ApprovalExpired {
-        /// Its number.
+        /// The id of the approval request.
         id: String,
-        /// The exposed name.
+        /// The exposed name of the tool.
         tool: String,
     },
-    /// A tool was called.
+    /// A tool call finished.
     #[serde(rename = "tools.call.finished")]
     CallFinished {
-        /// The exposed name.
+        /// The exposed name of the tool.
         tool: String,
-        /// `ok`, or the reason's code.
+        /// `ok` or a reason code.
         outcome: String,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
     /// A tool's result does not match its `outputSchema`; it was delivered.
     #[serde(rename = "tools.call.mismatch")]
     OutputMismatch {
-        /// The exposed name.
+        /// The exposed name of the tool.
         tool: String,
-        /// The server; none for a tool of the host program.
+        /// The tool's server; `None` for a tool of the host program.
         server: Option<ServerName>,
-        /// The reason's code.
+        /// The reason code.
         reason: String,
         /// The first mismatch, without values of the result.
         error: String,
     },
-    /// A request about a prompt or a resource was passed on to its server.
+    /// A request about a prompt or a resource finished.
     #[serde(rename = "server.request.finished")]
     RequestFinished {
-        /// Which server.
+        /// The server that handled it.
         server: ServerName,
-        /// The protocol's method.
+        /// The MCP method.
         method: String,
-        /// `ok`, or the reason's code.
+        /// `ok` or a reason code.
         outcome: String,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Hashes with a meaning of their own.
+//! Typed hashes.
 
 use std::fmt;
 
@@ -53,22 +53,22 @@ macro_rules! hash_type {
 }
 
 hash_type! {
-    /// A tool's definition as one hash over its canonical JSON: key order does not matter.
+    /// Hash of a tool's definition in canonical JSON; key order does not matter.
     Fingerprint
 }
 
 hash_type! {
-    /// A server's definition (command, args, env, cwd, url, headers) as one keyed hash: secrets are
-    /// covered, but cannot be guessed from it without the key.
+    /// Keyed hash of a server's definition (command, args, env, cwd, url, headers). It covers secrets, which cannot be
+    /// guessed from it without the key.
     ConfigHash
 }
 
-/// The key of every [`ConfigHash`] on this machine. It is kept in a file of its own, never in the store.
+/// The key of every [`ConfigHash`] on this machine. It is stored in a separate file, never in the store.
 #[derive(Clone)]
 pub struct HashKey(pub [u8; 32]);
 
 impl HashKey {
-    /// A keyed hash over parts; each part's length is hashed too, so that no two lists of parts collide.
+    /// Keyed hash of a list of parts. The length of each part is hashed too, so that no two lists collide.
     pub fn hash<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         for part in parts {

@@ -1,7 +1,7 @@
-//! Name patterns: `*` stands for any run of characters, `?` for exactly one.
+//! Name patterns: `*` matches any number of characters, `?` exactly one.
 
-/// Whether a pattern matches a whole name. Linear in time for each star: only the last star is ever
-/// tried again, so hostile patterns and names cost no more than their product.
+/// Whether a pattern matches a complete name. Only the last star is ever retried, so the cost of hostile patterns and
+/// names is bounded by the product of their lengths.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();

@@ -1,8 +1,8 @@
-//! The one table of characters that deceive: those that a reader cannot see, or that change how others are shown.
+//! Hidden characters: those that a reader cannot see, or that change how other characters are displayed.
 //!
-//! It goes by general category, so that a new Unicode version extends it; only what the categories do not cover is
-//! listed by code point. Emoji keep the variation selector and the joiner that make them up, where these directly
-//! follow an emoji: anywhere else they are invisible and could carry a message.
+//! They are identified by general category, so that new Unicode versions extend the set; only what the categories do
+//! not cover is listed by code point. A variation selector or joiner directly after an emoji is part of the emoji and
+//! not hidden; anywhere else it is invisible and could carry a message.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -13,25 +13,25 @@ const EMOJI_SELECTOR: char = '\u{fe0f}';
 const JOINER: char = '\u{200d}';
 const KEYCAP: char = '\u{20e3}';
 
-/// A character of a text, and whether it must be escaped where it stands.
+/// A character of a text, and whether it must be escaped at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Marked {
+pub(crate) struct CheckedChar {
     pub(crate) character: char,
     pub(crate) hidden: bool,
 }
 
-/// The characters of a text, each judged by its neighbours too.
-pub(crate) fn marked(text: &str) -> impl Iterator<Item = Marked> + '_ {
-    Marks {
+/// The characters of a text with their visibility, which also depends on their neighbours.
+pub(crate) fn checked_chars(text: &str) -> impl Iterator<Item = CheckedChar> + '_ {
+    CheckedChars {
         rest: text.chars().peekable(),
-        before: Before::Other,
+        previous: Previous::Other,
     }
 }
 
-/// Whether a character by itself deceives: it is a control, format, private, unassigned or invisible one. Line
-/// breaks and tabs count too.
+/// Whether a character is hidden by itself: a control, format, private-use, unassigned or invisible character. Line
+/// breaks and tabs count as hidden.
 pub fn is_hidden(character: char) -> bool {
-    // All but a few texts are ASCII.
+    // Fast path: most texts are ASCII.
     if character.is_ascii() {
         return character.is_ascii_control();
     }
@@ -47,17 +47,17 @@ pub fn is_hidden(character: char) -> bool {
     ) || is_invisible_by_itself(character)
 }
 
-/// Letters, marks and symbols that show nothing: combining grapheme joiner, Hangul fillers, Khmer inherent vowels,
-/// variation selectors, the blank braille pattern.
+/// Letters, marks and symbols without a visible glyph: combining grapheme joiner, Hangul fillers, Khmer inherent
+/// vowels, variation selectors, the blank braille pattern.
 fn is_invisible_by_itself(character: char) -> bool {
     matches!(u32::from(character),
         0x034F | 0x115F | 0x1160 | 0x17B4 | 0x17B5 | 0x180B..=0x180F | 0x2800 | 0x3164
         | 0xFE00..=0xFE0F | 0xFFA0 | 0xE0000..=0xE0FFF)
 }
 
-/// What the next character follows, as far as emoji are concerned.
+/// The previous character, as far as it matters for emoji sequences.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum Previous {
     /// A symbol or a skin tone.
     Emoji,
     /// An emoji with its variation selector.
@@ -67,43 +67,43 @@ enum Before {
     Other,
 }
 
-struct Marks<'a> {
+struct CheckedChars<'a> {
     rest: Peekable<Chars<'a>>,
-    before: Before,
+    previous: Previous,
 }
 
-impl Iterator for Marks<'_> {
-    type Item = Marked;
+impl Iterator for CheckedChars<'_> {
+    type Item = CheckedChar;
 
-    fn next(&mut self) -> Option<Marked> {
+    fn next(&mut self) -> Option<CheckedChar> {
         let character = self.rest.next()?;
-        let (hidden, before) = match character {
-            EMOJI_SELECTOR => match self.before {
-                Before::Emoji => (false, Before::Selected),
-                Before::Key if self.rest.peek() == Some(&KEYCAP) => (false, Before::Other),
-                _ => (true, Before::Other),
+        let (hidden, previous) = match character {
+            EMOJI_SELECTOR => match self.previous {
+                Previous::Emoji => (false, Previous::Selected),
+                Previous::Key if self.rest.peek() == Some(&KEYCAP) => (false, Previous::Other),
+                _ => (true, Previous::Other),
             },
             JOINER => {
-                let follows = matches!(self.before, Before::Emoji | Before::Selected);
+                let follows = matches!(self.previous, Previous::Emoji | Previous::Selected);
                 let leads = self.rest.peek().copied().is_some_and(is_emoji);
-                (!(follows && leads), Before::Other)
+                (!(follows && leads), Previous::Other)
             }
-            '0'..='9' | '#' | '*' => (false, Before::Key),
-            other if is_emoji(other) => (false, Before::Emoji),
-            other => (is_hidden(other), Before::Other),
+            '0'..='9' | '#' | '*' => (false, Previous::Key),
+            other if is_emoji(other) => (false, Previous::Emoji),
+            other => (is_hidden(other), Previous::Other),
         };
-        self.before = before;
-        Some(Marked { character, hidden })
+        self.previous = previous;
+        Some(CheckedChar { character, hidden })
     }
 }
 
-/// A symbol that an emoji sequence may be made of, or a skin tone.
+/// Whether a character can be part of an emoji sequence: a symbol or a skin tone.
 fn is_emoji(character: char) -> bool {
     match u32::from(character) {
         0x1F3FB..=0x1F3FF => true,
-        // The blank pattern shows nothing.
+        // The blank braille pattern has no visible glyph.
         0x2800 => false,
-        // Below are only signs such as © and ®.
+        // Symbols below © cannot start an emoji.
         code if code < 0xA9 => false,
         _ => get_general_category(character) == GeneralCategory::OtherSymbol,
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_01_emoji_are_kept_and_their_parts_are_no_channel() {
+    fn r_sec_01_emoji_are_kept_and_their_parts_cannot_hide_messages() {
         for emoji in [
             "❤\u{fe0f}",
             "👩\u{200d}🚀",

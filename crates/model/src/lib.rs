@@ -1,7 +1,7 @@
-//! The shared words of Pegboard: names, tools, servers, results, limits, secrets and foreign text.
+//! Shared types of Pegboard: names, tools, servers, results, errors, limits, secrets and untrusted text.
 //!
-//! Invariant: no async, no files, no network, no processes, no clock: time comes in as a value.
-//! Invariant: a value of a type here has been checked; a `ServerName` is always a legal server name.
+//! Invariant: no async, no files, no network, no processes, no clock. Time is passed in as a value.
+//! Invariant: values are validated when they are created; a `ServerName` is always a valid server name.
 //! Invariant: nothing here panics on any input.
 
 mod activity;
@@ -17,6 +17,7 @@ mod names;
 mod policy_rules;
 mod reason;
 mod recorder;
+mod refresh;
 mod secret;
 mod secret_arguments;
 mod secret_patterns;
@@ -48,6 +49,7 @@ pub use recorder::{
     CacheUse, CallFacts, DiscoveryFacts, LookupFacts, NoopRecorder, Outcome, PolicyFacts, Recorder,
     RequestFacts, RunFacts, SearchFacts, TransportKind, TurnFacts,
 };
+pub use refresh::{RefreshOnStart, StaleRefresh};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, plaintext_secret, secret_arguments, secret_parts,

@@ -1,138 +1,137 @@
-//! Every limit on what a server or a client can fill, with the reason for its value.
+//! Limits on everything that a server or a client can fill.
 
 use std::time::Duration;
 
-/// The limits in force. Sizes come from measurements over 15,000 public tools, with room to spare.
+/// All limits. The sizes are based on measurements of 15,000 public tools, with a margin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// One line on stdout, one SSE event or one HTTP body that carries a list or a handshake.
+    /// Bytes of one stdout line, one SSE event or one HTTP body that carries a list or a handshake.
     pub frame_bytes: usize,
-    /// The same for the result of a call, which may hold an image or a file.
+    /// The same for the result of a call, which may contain an image or a file.
     pub result_bytes: usize,
-    /// Bytes of large answers by HTTP that one server may have on their way at once.
+    /// Bytes of large HTTP responses of one server that may be in flight at the same time.
     pub response_bytes_per_server: usize,
-    /// The same of all servers together.
+    /// The same for all servers together.
     pub response_bytes: usize,
-    /// Nesting of any JSON that is looked into; the parser's own stack stays small.
+    /// Nesting depth of any JSON that is parsed; it bounds the parser's stack.
     pub json_depth: usize,
-    /// Nesting of a tool's schema; the deepest real one has 18 levels.
+    /// Nesting depth of a tool's schema; the deepest one measured has 18 levels.
     pub schema_depth: usize,
-    /// Bytes of one schema; the largest real one has 53 kB.
+    /// Bytes of one schema; the largest one measured has 53 kB.
     pub schema_bytes: usize,
-    /// Values in one schema; the largest real one has 2,210.
+    /// Values in one schema; the largest one measured has 2,210.
     pub schema_nodes: usize,
-    /// Bytes of one whole tool definition, schema and description together.
+    /// Bytes of one complete tool definition.
     pub tool_bytes: usize,
-    /// Bytes of a description that are kept; the longest real one has 19 kB.
+    /// Bytes of a description that are stored; the longest one measured has 19 kB.
     pub description_bytes: usize,
-    /// Tools of one server; the largest real list has 253.
+    /// Tools of one server; the largest list measured has 253.
     pub tools_per_server: usize,
-    /// Entries of each of a server's other lists: prompts, resources, templates.
+    /// Entries of each list of prompts, resources or resource templates of a server.
     pub offers_per_list: usize,
-    /// Bytes of a prompt's name, a resource's uri or a uri template.
+    /// Bytes of a prompt name, resource URI or URI template.
     pub offer_key_bytes: usize,
-    /// Resources that one session may watch at once.
+    /// Resources that one session may subscribe to at the same time.
     pub subscriptions_per_session: usize,
-    /// Resources of one server that all sessions together may watch at once.
+    /// Resources of one server that all sessions together may subscribe to at the same time.
     pub subscriptions_per_server: usize,
-    /// Resources named in results that one session may read without a list that names them.
+    /// Unlisted resources that one session may read because a result linked to them.
     pub resource_links_per_session: usize,
-    /// The same for all sessions together; the oldest are forgotten first.
+    /// The same for all sessions together; the oldest are dropped first.
     pub resource_links: usize,
-    /// Pages of one list.
+    /// Number of pages of one list.
     pub pages_per_list: usize,
-    /// Bytes of one cursor.
+    /// Bytes of one pagination cursor.
     pub cursor_bytes: usize,
-    /// All pages of one list together.
+    /// Bytes of all pages of one list together.
     pub list_bytes: usize,
-    /// What is kept of a server's stderr.
+    /// Bytes of a server's stderr that are kept.
     pub stderr_bytes: usize,
-    /// Lines on stdout that are not protocol, at once, before the server is given up.
+    /// Burst of stdout lines that are not protocol messages before the server is stopped.
     pub stdout_noise_lines: u64,
-    /// How many such lines per second are forgiven: a server that logs to stdout for weeks is slower than this,
-    /// and one that only makes noise is quicker.
+    /// How many such lines per second are tolerated. A server that logs to stdout for weeks stays below; one that
+    /// floods stdout does not.
     pub stdout_noise_rate: u64,
-    /// Messages of one server per second that are read as they come. Beyond that they are read a pipe at a time with
-    /// short pauses, which costs a fraction of the processor time.
+    /// Messages of one server per second that are read as they arrive. Above this rate they are read one pipe buffer at
+    /// a time with short pauses, which costs a fraction of the CPU time.
     pub messages_per_second: u64,
-    /// Log and progress notifications that one call may pass on to its client; more are dropped and counted.
+    /// Log and progress notifications that one call may relay to its client; more are dropped and counted.
     pub relayed_per_call: u64,
     /// The same per second, also for log messages between calls.
     pub relayed_per_second: u64,
     /// Bytes of all such notifications of one call.
     pub relayed_bytes_per_call: usize,
-    /// Calls in flight to one server.
+    /// Concurrent calls to one server.
     pub calls_per_server: usize,
-    /// Calls waiting for one server.
+    /// Calls queued for one server.
     pub queued_calls_per_server: usize,
-    /// Discoveries side by side.
+    /// Concurrent discoveries.
     pub concurrent_discoveries: usize,
-    /// Shortest time between two refreshes that a server asks for by `list_changed`.
+    /// Minimum interval between two refreshes caused by a server's `list_changed` notifications.
     pub list_changed_interval: Duration,
-    /// Longest time that a server's own cache hint is honoured.
+    /// Maximum TTL that a server's cache hint can set.
     pub max_ttl: Duration,
-    /// Longest text of a server's error that is kept.
+    /// Bytes of a server's error text that are kept.
     pub error_text_bytes: usize,
-    /// Longest instructions of a server that are kept.
+    /// Bytes of a server's instructions that are kept.
     pub instructions_bytes: usize,
-    /// A config file.
+    /// Bytes of a config file.
     pub config_bytes: u64,
     /// Values in one config file.
     pub config_values: usize,
-    /// Problems of one config file that are reported one by one; the others are only counted.
+    /// Problems of one config file that are reported individually; further ones are counted.
     pub config_problems: usize,
     /// Servers in all config files together.
     pub servers: usize,
-    /// One value after `${…}` was resolved.
+    /// Bytes of one value after resolving `${…}`.
     pub value_bytes: usize,
-    /// One message of a client; enough for arguments that hold a file.
+    /// Bytes of one message of a client; enough for arguments that contain a file.
     pub request_bytes: usize,
-    /// Bytes of large messages of all HTTP clients that are in memory at once.
+    /// Bytes of large messages of all HTTP clients that are in memory at the same time.
     pub request_bytes_in_flight: usize,
-    /// Requests of one stdio client in flight; what comes after them waits.
+    /// Concurrent requests of one stdio client; further ones wait.
     pub requests_per_client: usize,
     /// Messages in one batch of a client.
     pub batch_messages: usize,
     /// Connections of HTTP clients; each costs a few kilobytes.
     pub http_connections: usize,
-    /// The head of an HTTP request, with all its headers.
+    /// Bytes of the head of an HTTP request, including all headers.
     pub http_head_bytes: usize,
-    /// How long a connection may wait for the whole head of its next request; longer than clients keep
-    /// idle connections.
+    /// Timeout for the complete head of the next request on a connection; longer than clients keep idle connections.
     pub http_head_time: Duration,
-    /// How long a new connection may take to send the head of its first request.
+    /// Timeout for the head of the first request on a new connection.
     pub http_first_head_time: Duration,
-    /// How long the body of an HTTP request may pause.
+    /// Timeout for a pause in the body of an HTTP request.
     pub http_body_time: Duration,
-    /// Bytes that wait for a client which does not read.
+    /// Bytes buffered for a client that does not read.
     pub unread_bytes: usize,
-    /// Bytes of sent events that a stream keeps for a client that comes back.
+    /// Bytes of sent events that a stream keeps for a client that reconnects.
     pub replay_bytes: usize,
-    /// Ended streams that a session keeps for a client that comes back.
+    /// Finished streams that a session keeps for a client that reconnects.
     pub replay_streams: usize,
-    /// Requests of one legacy session that go on although their connections are gone; the oldest gives way.
+    /// Requests of one legacy session that continue after their connection was lost; the oldest is cancelled first.
     pub abandoned_requests_per_session: usize,
-    /// The same of all sessions together; fewer than a server's places, so that other clients always find some.
+    /// The same for all sessions together; fewer than `calls_per_server`, so that other clients can always call.
     pub abandoned_requests: usize,
-    /// How long such a request waits for its client to come back and read on.
+    /// How long such a request waits for its client to reconnect.
     pub abandoned_request_time: Duration,
-    /// Sessions whose streams are kept for clients that come back.
+    /// Sessions whose streams are kept for clients that reconnect.
     pub replay_sessions: usize,
-    /// Legacy sessions in memory; one that is left out is made again from its id.
+    /// Legacy sessions in memory; an evicted one is recreated from its id.
     pub sessions: usize,
-    /// Calls that wait for their clients to come back with answers; each may hold a server.
+    /// Calls that wait for input from their clients; each may keep a server running.
     pub parked_calls: usize,
-    /// All results together that are kept aside for reading on.
+    /// Bytes of all results that are stored for `read_result`.
     pub stored_results_bytes: usize,
-    /// Calls that wait for a person at once, among all processes that share a store.
+    /// Pending approvals of all processes that share a store.
     pub waiting_approvals: usize,
-    /// Bytes of a call's arguments that a person is shown.
+    /// Bytes of a call's arguments that can be shown for approval.
     pub shown_argument_bytes: usize,
-    /// Consents for a session that are remembered at once.
+    /// Approvals for sessions that are kept in memory.
     pub session_grants: usize,
-    /// Lines of activity that are kept.
+    /// Entries of the activity log that are kept.
     pub activity_rows: usize,
-    /// Lines of activity that wait to be written; more are dropped and counted.
+    /// Entries of the activity log that wait to be written; more are dropped and counted.
     pub activity_queue: usize,
 }
 

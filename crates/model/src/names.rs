@@ -1,19 +1,19 @@
-//! Names of servers and tools, and the one parser for what people and models write.
+//! Names of servers and tools, and the only parser for tool names that users and models write.
 
 use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What joins a server's name and a tool's name in an exposed name.
+/// Separates the server name from the tool name in an exposed name.
 pub const SEPARATOR: &str = "__";
-/// Longest server name: with the separator it leaves 38 of the providers' 64 characters to the tool.
+/// Maximum length of a server name. With the separator it leaves 38 of the providers' 64 characters to the tool.
 pub const SERVER_NAME_MAX: usize = 24;
-/// Longest tool name a server may use (the protocol's own recommendation).
+/// Maximum length of a tool name, as the protocol recommends.
 pub const TOOL_NAME_MAX: usize = 128;
-/// Longest name that every model provider accepts for a tool.
+/// Maximum length of a tool name that every model provider accepts.
 pub const EXPOSED_NAME_MAX: usize = 64;
-/// Server names that would be mistaken for Pegboard's own parts.
+/// Server names that could be confused with parts of Pegboard.
 pub const RESERVED_SERVER_NAMES: &[&str] =
     &["gateway", "mcp", "native", "pegboard", "static", "system"];
 
@@ -21,20 +21,20 @@ const ALIAS_HASH_LENGTH: usize = 6;
 
 /// The name of a configured server: `[a-z0-9]` words joined by single underscores, at most 24 characters.
 ///
-/// It never contains `__`, so the first `__` of an exposed name always ends the server's part.
+/// It never contains `__`, so the first `__` of an exposed name always ends the server name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ServerName(String);
 
-/// Why a text is not a server name, with the nearest text that is one.
+/// The error of [`ServerName::parse`], with the nearest valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a server name: {why}{}", self.hint())]
 pub struct InvalidServerName {
-    /// What was written, escaped and shortened for display.
+    /// The rejected text, escaped and shortened for display.
     pub given: String,
-    /// What is wrong with it.
+    /// The rule that the text breaks.
     pub why: &'static str,
-    /// The corrected form, when there is one.
+    /// The nearest valid name, if one can be derived.
     pub corrected: Option<String>,
 }
 
@@ -48,9 +48,13 @@ impl InvalidServerName {
 }
 
 impl ServerName {
-    /// Checks a text as a server name.
+    /// Parses a server name.
+    ///
+    /// # Errors
+    ///
+    /// Returns the broken rule and the nearest valid name.
     pub fn parse(text: &str) -> Result<Self, InvalidServerName> {
-        match flaw(text) {
+        match broken_rule(text) {
             None => Ok(Self(text.to_owned())),
             Some(why) => Err(InvalidServerName {
                 given: crate::UntrustedText::new(text).shortened(60).to_string(),
@@ -60,7 +64,8 @@ impl ServerName {
         }
     }
 
-    /// The nearest legal name: lower case, every run of other characters one underscore, shortened.
+    /// Returns the nearest valid name: lower case, each run of other characters replaced by one underscore, shortened.
+    /// `None` if nothing valid is left.
     pub fn corrected(text: &str) -> Option<String> {
         let mut name = String::new();
         let mut previous_lower = false;
@@ -83,21 +88,21 @@ impl ServerName {
         if RESERVED_SERVER_NAMES.contains(&name.as_str()) {
             name.push_str("_server");
         }
-        flaw(&name).is_none().then_some(name)
+        broken_rule(&name).is_none().then_some(name)
     }
 
-    /// Whether a text is one of the names Pegboard keeps for itself.
+    /// Whether a name is in [`RESERVED_SERVER_NAMES`].
     pub fn is_reserved(text: &str) -> bool {
         RESERVED_SERVER_NAMES.contains(&text)
     }
 
-    /// The name as text.
+    /// The name as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-fn flaw(text: &str) -> Option<&'static str> {
+fn broken_rule(text: &str) -> Option<&'static str> {
     if text.is_empty() {
         return Some("it is empty");
     }
@@ -147,12 +152,12 @@ impl Borrow<str> for ServerName {
     }
 }
 
-/// Who a tool is: its server and the name the server itself uses.
+/// Identifies a tool by its server and the name that the server uses for it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ToolId {
     /// The configured server.
     pub server: ServerName,
-    /// The tool's own name, as the server wrote it.
+    /// The tool name exactly as the server sent it.
     pub tool: String,
 }
 
@@ -173,8 +178,8 @@ impl fmt::Display for ToolId {
 pub struct ExposedName(String);
 
 impl ExposedName {
-    /// The exposed name of a server's tool: `server__tool` where that fits the providers' limits,
-    /// else a shortened form that ends in a hash of the original, the same on every machine.
+    /// The exposed name of a server's tool: `server__tool` if that fits the providers' limits, otherwise a shortened
+    /// form that ends in a hash of the full name. The result is the same on every machine.
     pub fn of(server: &ServerName, tool: &str) -> Self {
         let plain = format!("{server}{SEPARATOR}{tool}");
         if is_exposable(&plain) && !tool.is_empty() {
@@ -197,12 +202,12 @@ impl ExposedName {
         Self(format!("{server}{SEPARATOR}{kept}_{hash}"))
     }
 
-    /// Checks a text as the name of a tool that the host program registers itself.
+    /// Parses the name of a tool that the host program registers. `None` if providers would reject it.
     pub fn parse(text: &str) -> Option<Self> {
         is_exposable(text).then(|| Self(text.to_owned()))
     }
 
-    /// The name as text.
+    /// The name as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -241,14 +246,14 @@ impl Borrow<str> for ExposedName {
     }
 }
 
-/// A tool as somebody wrote it: `server__tool`, `server/tool`, or a bare name.
+/// A tool name as a user or model wrote it: `server__tool`, `server/tool`, or a bare name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolRef<'a> {
-    /// A server and the rest, which is the tool's own name or its exposed form.
+    /// A name with a server part.
     Qualified {
-        /// The server's name.
+        /// The server part.
         server: ServerName,
-        /// What stands after the separator.
+        /// The text after the separator: the server's own tool name, or the rest of an exposed name.
         tool: &'a str,
     },
     /// A name without a server.
@@ -256,8 +261,8 @@ pub enum ToolRef<'a> {
 }
 
 impl<'a> ToolRef<'a> {
-    /// Reads a name. The first `__` or `/` after a legal server name ends the server's part; later ones
-    /// belong to the tool. `None` when one side is empty, as in `__tool` and `server__`.
+    /// Parses a name. The first `__` or `/` after a valid server name ends the server part; later ones belong to the
+    /// tool. Returns `None` if either side is empty, as in `__tool` and `server__`.
     pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let split = match (text.find(SEPARATOR), text.find('/')) {

@@ -1,4 +1,4 @@
-//! Policy rules that hold across servers, with the places they come from.
+//! Policy rules with their source locations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,59 +7,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Layer, Origin, Policy};
 
-/// One rule of a table of policies.
+/// One rule of a `policies` table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PolicyRule {
     /// A tool's name, a pattern with `*` and `?`, or an annotation such as `@destructive`.
     pub pattern: String,
-    /// What it says.
+    /// The policy for matching tools.
     pub policy: Policy,
-    /// Where it stands.
+    /// Where the rule is written.
     pub origin: Origin,
 }
 
 impl PolicyRule {
-    /// Whether a project's file says it: then it can only tighten.
+    /// Whether the rule is from a project's file. Such a rule can only tighten.
     pub fn is_from_project(&self) -> bool {
         self.origin.layer == Layer::Project
     }
 }
 
-/// The rules that hold for the tools of every server, and of the host program.
+/// The rules that apply to the tools of all servers and of the host program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GlobalRules {
-    /// The rules of all files.
+    /// The rules of all config files.
     pub rules: Vec<PolicyRule>,
-    /// What happens with a tool that says of itself that it may destroy something, when no rule speaks of it.
+    /// Default for tools that are annotated as destructive and match no rule.
     pub ask_destructive: AskDestructive,
 }
 
-/// The rules that stand in or belong to a server's own table, beside its `policy` and `policies`.
+/// Policy data of one server beside its `policy` and `policies`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerRules {
-    /// The line of each rule in the server's table, by its key as `policy` or `policies.delete_*`.
+    /// Source line of each rule in the server's table, by key such as `policy` or `policies.delete_*`.
     pub lines: BTreeMap<String, usize>,
-    /// What the user's own file says of a server of this name that a project's file replaced.
+    /// Rules from the user's own definition of this server, if a project's definition replaced it.
     pub user_rules: Vec<PolicyRule>,
-    /// The rules for all servers.
+    /// The rules that apply to all servers.
     pub global: Arc<GlobalRules>,
-    /// What the server may request from the client that calls it.
+    /// Which requests the server may send to the calling client.
     pub client_requests: ClientRequests,
-    /// The environment variable that decides whether the server is enabled, whatever a file says.
+    /// The environment variable that overrides `enabled`, if one is set.
     pub enabled_by: Option<String>,
 }
 
-/// What a server may request from the client that calls it.
+/// Which requests a server may send to the calling client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClientRequests {
-    /// To ask the user something: `elicitation/create`.
+    /// `elicitation/create`: input from the user.
     pub elicitation: bool,
-    /// To have the client's model generate something: `sampling/createMessage`.
+    /// `sampling/createMessage`: a completion by the client's model.
     pub sampling: bool,
 }
 
 impl ClientRequests {
-    /// What both of two definitions allow.
+    /// The requests that both definitions allow.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -78,23 +78,23 @@ impl Default for ClientRequests {
     }
 }
 
-/// When a tool that is annotated as destructive asks without any rule; each is stricter than the one before.
+/// Whether destructive tools that match no rule need approval. Each variant is stricter than the previous one.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum AskDestructive {
-    /// It is called like any other.
+    /// They are called like any other tool.
     Never,
-    /// A person is asked when there is one, else it is called.
+    /// They need approval if a user can be asked, otherwise they run.
     #[default]
     WhenPossible,
-    /// A person is asked, and nobody there is a refusal.
+    /// They need approval; a call is refused if no user can be asked.
     Always,
 }
 
 impl AskDestructive {
-    /// The word used in configuration.
+    /// The value used in configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -104,22 +104,21 @@ impl AskDestructive {
     }
 }
 
-/// Where a person is asked about a call.
+/// Where approvals are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AskVia {
-    /// Only in the client that calls, and at the terminal of a command.
+    /// In the calling client, and at the terminal of a command.
     Client,
-    /// Never in the client that calls: at the terminal of a command, in the dashboard or with
-    /// `pegboard approvals`.
+    /// At the terminal of a command, in the dashboard or with `pegboard approvals`; never in the calling client.
     Inbox,
-    /// In the client when it can ask, else in the inbox.
+    /// In the client if it supports elicitation, otherwise in the inbox.
     #[default]
     Both,
 }
 
 impl AskVia {
-    /// The word used in configuration.
+    /// The value used in configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -129,20 +128,20 @@ impl AskVia {
     }
 }
 
-/// How far an approval reaches that was given through the client that makes the call. The client itself may have
-/// given it, so it never becomes a lasting grant.
+/// Scope of an approval that was given through the calling client. The client itself may have given it, so it never
+/// becomes a lasting grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientApproval {
-    /// The one call.
+    /// This call only.
     #[default]
     Call,
-    /// The one call, or this version of the tool for the rest of the session.
+    /// This call, or this version of the tool for the rest of the session.
     Session,
 }
 
 impl ClientApproval {
-    /// The word used in configuration.
+    /// The value used in configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Call => "call",
@@ -151,26 +150,26 @@ impl ClientApproval {
     }
 }
 
-/// What holds for one tool.
+/// The policy that applies to one tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffectivePolicy {
-    /// What may be done.
+    /// What is permitted.
     pub policy: Policy,
-    /// Whether a person is asked nevertheless when there is one: the default for destructive tools.
+    /// Whether approval is requested if a user can be asked: the default for destructive tools.
     pub asks_if_possible: bool,
-    /// Whether the server's own hints had a say in it.
+    /// How the server's annotations influence the result.
     pub hints: HintEffect,
 }
 
-/// What other hints of a server (`destructiveHint`, `readOnlyHint`) could have changed about a ruling.
+/// What other annotations of a tool (`destructiveHint`, `readOnlyHint`) would change about its policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HintEffect {
-    /// Nothing: a closer rule decides.
+    /// Nothing: a more specific rule decides.
     #[default]
     None,
-    /// Whether a person is asked when there is one.
+    /// Whether approval is requested if a user can be asked.
     MayAsk,
-    /// Whether the tool may run at all: an annotation has a rule.
+    /// Whether the tool may run at all: a rule names an annotation.
     Decides,
 }
 

@@ -1,4 +1,4 @@
-//! The one table of error codes. Each has a page under `docs/errors/`.
+//! The table of error codes. Each has a page under `docs/errors/`.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::ErrorClass;
 macro_rules! reasons {
     ($($variant:ident $code:literal $class:ident $retry:ident exit $exit:literal
         $title:literal, $remedy:literal $(, model $model:expr)?;)*) => {
-        /// Why something did not work, finer than its [`ErrorClass`].
+        /// The specific reason of an error; more detailed than its [`ErrorClass`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum Reason {
@@ -15,20 +15,20 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// Every reason there is.
+            /// All reasons.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The stable code, in capitals.
+            /// The stable code in upper case.
             pub fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            /// The class that programs act on.
+            /// The coarse error class.
             pub fn class(self) -> ErrorClass {
                 match self { $(Self::$variant => ErrorClass::$class,)* }
             }
 
-            /// Whether the same request may succeed later without any change.
+            /// Whether the same request may succeed later without changes.
             pub fn retryable(self) -> bool {
                 match self { $(Self::$variant => reasons!(@ $retry),)* }
             }
@@ -38,17 +38,17 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $exit,)* }
             }
 
-            /// What the code means, in a few words.
+            /// A one-sentence description of the error.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* }
             }
 
-            /// What to do about it when nothing more specific is known, for a person.
+            /// The default remedy for a person, used if nothing more specific is known.
             pub fn remedy(self) -> &'static str {
                 match self { $(Self::$variant => $remedy,)* }
             }
 
-            /// The same for a model, which cannot run commands: it can call meta tools, or tell the user.
+            /// The default remedy for a model, which can call meta tools or inform the user but cannot run commands.
             pub(crate) fn remedy_for_model(self) -> &'static str {
                 match self { $(Self::$variant => reasons!(@model $remedy $(, $model)?),)* }
             }
@@ -61,9 +61,9 @@ macro_rules! reasons {
 }
 
 const CORRECT_CONFIG: &str =
-    "Do not retry; tell the user that Pegboard's configuration has to be corrected.";
+    "Do not retry; tell the user that Pegboard's configuration must be fixed.";
 const CORRECT_CLIENT: &str =
-    "Do not retry; tell the user that the client's connection to Pegboard has to be corrected.";
+    "Do not retry; tell the user that the client's connection to Pegboard must be fixed.";
 const SERVER_FAILS: &str = "Use another tool, or tell the user that server `SERVER` does not work.";
 const SERVER_FAILS_NOW: &str =
     "Try again once; if it fails again, tell the user that server `SERVER` does not work.";
@@ -74,256 +74,256 @@ const STATE_BROKEN: &str = "Tell the user that Pegboard's state folder has a pro
 reasons! {
     ConfigParse "CONFIG_PARSE" InvalidInput final exit 2
         "A config file is not valid TOML, YAML or JSON.",
-        "Mend the marked line; `pegboard config check` reads the file again.",
+        "Fix the marked line, then run `pegboard config check`.",
         model CORRECT_CONFIG;
     ConfigInvalid "CONFIG_INVALID" InvalidInput final exit 2
-        "A value in a config file does not fit its key.",
+        "A value in a config file is invalid for its key.",
         "Write the value as the message shows; `pegboard config schema` lists every key.",
         model CORRECT_CONFIG;
     ConfigUnknownKey "CONFIG_UNKNOWN_KEY" InvalidInput final exit 2
-        "A key in a config file is not known.",
+        "A config file has an unknown key.",
         "Correct or remove the key; `pegboard config schema` lists every key.",
         model CORRECT_CONFIG;
     ConfigName "CONFIG_NAME" InvalidInput final exit 2
-        "A server's name is not snake_case, too long, or clashes with another.",
+        "A server name is not snake_case, is too long, or conflicts with another.",
         "Rename the server as the message shows.";
     ConfigNameReserved "CONFIG_NAME_RESERVED" InvalidInput final exit 2
-        "A server has a name that Pegboard keeps for itself.",
+        "A server has a reserved name.",
         "Rename the server as the message shows.";
     ConfigDuplicate "CONFIG_DUPLICATE" InvalidInput final exit 2
-        "The same server or key stands twice in one file.",
-        "Remove one of the two places that the message names.";
+        "A file defines the same server or key twice.",
+        "Remove one of the two definitions that the message names.";
     ConfigSecretMissing "CONFIG_SECRET_MISSING" InvalidInput final exit 2
-        "A variable or secret that the config names is not there.",
+        "The config refers to a variable or secret that does not exist.",
         "Set the variable, give a default as `${NAME:-value}`, or run `pegboard secret set NAME`.",
         model CORRECT_CONFIG;
     ConfigPermission "CONFIG_PERMISSION" InvalidInput final exit 2
         "A config file can be changed by other users.",
-        "Run `chmod go-w` on the file, or take it over with `chown`.";
+        "Run `chmod go-w` on the file, or take ownership with `chown`.";
     ConfigChanged "CONFIG_CHANGED" Denied final exit 6
-        "A server that was agreed to has another definition now.",
-        "Look at the new command with `pegboard trust` and agree to it again.",
+        "The definition of a trusted server changed.",
+        "Review the new definition with `pegboard trust` and trust it again.",
         model CORRECT_CONFIG;
     ConfigIo "CONFIG_IO" InvalidInput final exit 2
         "A config file could not be read or written.",
-        "Check that the file is there and that you may read and write it.";
+        "Check that the file exists and that you can read and write it.";
     ConfigTooLarge "CONFIG_TOO_LARGE" InvalidInput final exit 2
         "A config file or value is larger than allowed.",
         "Split the file, or move large values out of it.";
     SupplyUnpinned "SUPPLY_UNPINNED" InvalidInput final exit 0
-        "A server is launched by a package runner without a fixed version.",
-        "Name the version, as in `npx -y some-server@1.2.3`, `uvx some-server@1.2.3` or `docker run some/image:1.2.3`.";
+        "A package runner starts a server without a pinned version.",
+        "Pin the version, as in `npx -y some-server@1.2.3`, `uvx some-server@1.2.3` or `docker run some/image:1.2.3`.";
     SecretWritten "SECRET_WRITTEN" InvalidInput final exit 0
-        "A secret is written in the arguments of a server.",
-        "Keep it with `pegboard secret set NAME` and write `${secret:NAME}` in its place.",
+        "The arguments of a server contain a secret.",
+        "Store it with `pegboard secret set NAME` and write `${secret:NAME}` instead.",
         model CORRECT_CONFIG;
     ServerUnknown "SERVER_UNKNOWN" InvalidInput final exit 7
-        "No server of this name is configured.",
-        "See the names with `pegboard list`.",
-        model "See the servers with list_available_tools.";
+        "No configured server has this name.",
+        "List the servers with `pegboard list`.",
+        model "List the servers with list_available_tools.";
     ServerDisabled "SERVER_DISABLED" Denied final exit 6
         "The server is disabled.",
         "Enable it with `pegboard enable SERVER`.",
         model "Do not retry; ask the user to enable server `SERVER`.";
     ServerPending "SERVER_PENDING" Denied final exit 6
-        "A project file brings this server and nobody has agreed to it yet.",
-        "Look at its command and agree with `pegboard trust SERVER`.",
+        "A project file defines this server and you have not trusted it yet.",
+        "Review its command and trust it with `pegboard trust SERVER`.",
         model "Do not retry; ask the user to review and trust server `SERVER` in Pegboard.";
     ToolUnknown "TOOL_UNKNOWN" InvalidInput final exit 7
-        "No tool of this name is known.",
+        "No tool has this name.",
         "Find it with `pegboard search WORDS`, or refresh its server.",
         model "Find the tool with search_tools.";
     ToolAmbiguous "TOOL_AMBIGUOUS" InvalidInput final exit 2
         "Several servers have a tool of this name.",
         "Write the name as `server/tool`.";
     ToolNameInvalid "TOOL_NAME_INVALID" InvalidInput final exit 2
-        "This is not a tool's name.",
+        "This is not a valid tool name.",
         "Write `server/tool`, `server__tool` or a bare tool name.";
     PromptUnknown "PROMPT_UNKNOWN" InvalidInput final exit 7
-        "No prompt of this name is known, or several servers have one.",
+        "No prompt has this name, or several servers have one.",
         "Write the name as `server__prompt`, as the list of prompts shows it.";
     ResourceUnknown "RESOURCE_UNKNOWN" InvalidInput final exit 7
-        "No server is known to have this resource, or several are.",
+        "No server has this resource, or several servers do.",
         "Write the uri as the list of resources shows it: `pegboard://SERVER/URI`.";
     ToolDisabled "TOOL_DISABLED" Denied final exit 6
         "The tool is disabled by configuration.",
-        "Remove the `disable` policy of the tool, or its `enabled = false`.",
+        "Remove the tool's `disable` policy or `enabled = false`.",
         model "Do not retry; ask the user to enable `TOOL` in Pegboard's policy.";
     ToolNotReadOnly "TOOL_NOT_READ_ONLY" Denied final exit 6
-        "The read-only call was asked to run a tool that its server does not mark as read-only.",
+        "The read-only call was used for a tool that its server does not mark as read-only.",
         "Run it with `call_tool`.";
     PolicyDenied "POLICY_DENIED" Denied final exit 6
         "A policy forbids this call.",
-        "Change the policy that the message names, if the call is right.",
+        "Change the policy that the message names if the call should be allowed.",
         model ALLOW_TOOL;
     ApprovalRefused "APPROVAL_REFUSED" Denied final exit 6
-        "A person was asked and refused this call.",
+        "The user refused this call.",
         "Do not retry; ask the user.";
     ApprovalTimeout "APPROVAL_TIMEOUT" Denied retry exit 6
-        "A person had to agree to this call and nobody answered in time.",
+        "This call needed approval and got no response in time.",
         "Watch `pegboard approvals`, then call again.",
         model "Ask the user to answer in Pegboard's dashboard or to allow `TOOL` in its policy, then call again.";
     ApprovalUnanswered "APPROVAL_UNANSWERED" Denied final exit 6
-        "A user has to approve this call, and the client closed the question without an answer.",
+        "This call needs approval, and the client dismissed the prompt without a response.",
         "Allow it with `pegboard policy set TOOL allow`, or answer in `pegboard approvals`.",
         model ALLOW_TOOL;
     ToolChanged "TOOL_CHANGED" Denied retry exit 6
         "The tool is not the version that was allowed.",
-        "Call it again; the person is asked about the new version.";
+        "Call it again to request approval of the new version.";
     ApprovalTooLong "APPROVAL_TOO_LONG" Denied final exit 6
-        "A person has to approve this call, and its arguments cannot be shown completely.",
+        "This call needs approval, and its arguments are too long to be shown completely.",
         "Send shorter arguments, for example in several calls; only what is shown completely can be approved.";
     ApprovalUnknown "APPROVAL_UNKNOWN" InvalidInput final exit 7
-        "No call of this number waits for an answer.",
-        "See what waits with `pegboard approvals`; a call waits for a limited time.",
+        "No pending approval has this id.",
+        "List pending approvals with `pegboard approvals`; they expire after a while.",
         model "Call the tool again.";
     ArgsInvalid "ARGS_INVALID" InvalidInput final exit 2
-        "The arguments do not fit the tool's schema.",
+        "The arguments do not match the tool's schema.",
         "Correct the named field; `pegboard describe TOOL` shows what the tool takes.",
         model "Correct the named field; get_tool_description shows what the tool takes.";
     SpawnNotFound "SPAWN_NOT_FOUND" Unavailable final exit 3
         "The server's command was not found.",
-        "Install the program, or correct `command` of the server; it is looked for in the folders of PATH.";
+        "Install the program, or set the server's `command` to a program in PATH or to an absolute path.";
     SpawnDenied "SPAWN_DENIED" Unavailable final exit 3
-        "The server's command may not be executed.",
+        "The server's command is not executable.",
         "Make the file executable, or correct `command`.";
     SpawnResource "SPAWN_RESOURCE" Unavailable retry exit 3
-        "The system could not start another process now.",
+        "The system could not start another process.",
         "Close other programs or raise the limits on processes and open files, then try again.";
     SpawnFailed "SPAWN_FAILED" Unavailable final exit 3
         "The server's process could not be started.",
         "Check `command`, `args` and `cwd` of the server.";
     ConnectFailed "CONNECT_FAILED" Unavailable retry exit 3
-        "No connection to the server's address.",
+        "Could not connect to the server.",
         "Check the url and the network, then try again.";
     ConnectTimeout "CONNECT_TIMEOUT" Unavailable retry exit 3
         "The server did not accept a connection in time.",
         "Check the url, or raise `connect_timeout`.";
     TlsFailed "TLS_FAILED" Unavailable final exit 3
         "The server's certificate was not accepted.",
-        "Correct the certificate of the server, or the host name in the url.";
+        "Fix the server's certificate, or the host name in the url.";
     LoginNeeded "LOGIN_NEEDED" Unavailable final exit 4
-        "The server wants a login.",
+        "The server requires authentication.",
         "Set a valid `bearer` or header, for example with `pegboard secret set`.",
         model "Do not retry; ask the user to log in to server `SERVER` or to set its key.";
     HttpStatus "HTTP_STATUS" Unavailable retry exit 3
-        "The server answered with an HTTP error.",
-        "Check the url; `pegboard doctor SERVER` shows the answer.",
+        "The server responded with an HTTP error.",
+        "Check the url; `pegboard doctor SERVER` shows the response.",
         model SERVER_FAILS_NOW;
     HttpProtocol "HTTP_PROTOCOL" Unavailable final exit 3
-        "The address answers, but not as an MCP server.",
+        "The url responds, but not as an MCP server.",
         "Check that the url is the server's MCP endpoint.";
     HttpBodyTooLarge "HTTP_BODY_TOO_LARGE" Unavailable final exit 3
-        "The server's answer is larger than allowed.",
-        "Ask the server for less, or report it to its maker.";
+        "The server's response is larger than allowed.",
+        "Request less data, or report it to the server's authors.";
     HttpRedirectRefused "HTTP_REDIRECT_REFUSED" Unavailable final exit 3
-        "The server redirects to another place.",
-        "Write the final address as `url`, if you trust it.";
+        "The server redirects to another address.",
+        "Set `url` to the final address if you trust it.";
     VersionUnsupported "VERSION_UNSUPPORTED" Unavailable final exit 3
-        "The server speaks no protocol revision that Pegboard knows.",
+        "The server supports no protocol revision that Pegboard supports.",
         "Update the server, or Pegboard.";
     HandshakeFailed "HANDSHAKE_FAILED" Unavailable final exit 3
-        "The server refused the opening of the conversation.",
-        "See `pegboard logs SERVER`, and check its keys and arguments.",
+        "The server rejected the handshake.",
+        "See `pegboard logs SERVER`, and check the server's credentials and arguments.",
         model SERVER_FAILS;
     DiscoveryTimeout "DISCOVERY_TIMEOUT" Unavailable retry exit 3
-        "The server did not give its tools in time.",
-        "Raise `discovery_timeout`, or look at `pegboard doctor SERVER`.",
+        "The server did not list its tools in time.",
+        "Raise `discovery_timeout`, or run `pegboard doctor SERVER`.",
         model SERVER_FAILS_NOW;
     DiscoveryFailed "DISCOVERY_FAILED" Unavailable retry exit 3
-        "The server did not give a usable list of tools.",
-        "Look at `pegboard doctor SERVER` and `pegboard logs SERVER`.",
+        "The server did not return a valid list of tools.",
+        "Run `pegboard doctor SERVER` and see `pegboard logs SERVER`.",
         model SERVER_FAILS_NOW;
     PaginationLoop "PAGINATION_LOOP" Unavailable final exit 3
-        "The server's pages of tools never end.",
-        "Report it to the server's maker.";
+        "The server's tool list never ends.",
+        "Report it to the server's authors.";
     ListTooLarge "LIST_TOO_LARGE" Unavailable final exit 3
         "The server's list of tools is larger than allowed.",
-        "Let the server expose fewer tools.";
+        "Configure the server to expose fewer tools.";
     FrameTooLarge "FRAME_TOO_LARGE" Unavailable final exit 3
-        "The server wrote a message larger than allowed.",
-        "Ask the server for less, or report it to its maker.";
+        "The server sent a message larger than allowed.",
+        "Request less data, or report it to the server's authors.";
     FrameInvalid "FRAME_INVALID" Unavailable final exit 3
-        "The server wrote a message that is not valid JSON-RPC.",
-        "Report it to the server's maker.";
+        "The server sent a message that is not valid JSON-RPC.",
+        "Report it to the server's authors.";
     StdoutPollution "STDOUT_POLLUTION" Unavailable final exit 3
-        "The server writes text that is not protocol to its standard output.",
-        "Make the server log to standard error.";
+        "The server writes text other than protocol messages to standard output.",
+        "Configure the server to log to standard error.";
     ServerExited "SERVER_EXITED" Unavailable retry exit 3
-        "The server's process ended.",
-        "See why with `pegboard logs SERVER`.",
+        "The server process exited.",
+        "See the cause with `pegboard logs SERVER`.",
         model SERVER_FAILS_NOW;
     ServerBackoff "SERVER_BACKOFF" Unavailable retry exit 3
-        "The server failed several times in a row and is left alone for a while.",
-        "Wait, or see why with `pegboard logs SERVER`; `pegboard refresh SERVER --force` tries at once.",
-        model "Wait before another try, use another tool, or tell the user that server `SERVER` does not work.";
+        "The server failed several times in a row and is not retried for a while.",
+        "Wait, or see the cause with `pegboard logs SERVER`; `pegboard refresh SERVER --force` retries now.",
+        model "Wait before retrying, use another tool, or tell the user that server `SERVER` does not work.";
     Overloaded "OVERLOADED" Unavailable retry exit 3
-        "Too many calls wait for this server.",
-        "Try again when some of them have ended.";
+        "Too many calls are queued for this server.",
+        "Try again when some of them have finished.";
     InputExpired "INPUT_EXPIRED" InvalidInput final exit 2
         "The call that asked for this input is no longer waiting.",
         "Make the call again from the beginning, without `requestState`.";
     InputRefused "INPUT_REFUSED" Denied final exit 6
-        "A server asked the client for something that Pegboard does not pass on.",
-        "Ask the server's maker to request secrets by url mode; or see `elicitation` and `sampling` of SERVER in the configuration.";
+        "A server sent the client a request that Pegboard does not forward.",
+        "The server should request secrets in url mode; see also `elicitation` and `sampling` of SERVER in the configuration.";
     ResultGone "RESULT_GONE" InvalidInput final exit 2
-        "The kept result is no longer there.",
-        "Call the tool again; results are kept for half an hour, the newest ones first.";
+        "The stored result has expired.",
+        "Call the tool again; results are stored for half an hour, and the oldest are dropped first.";
     CallTimeout "CALL_TIMEOUT" Unavailable retry exit 3
-        "The tool did not answer in time.",
-        "Raise `call_timeout` of the server, or ask for less.";
+        "The tool did not respond in time.",
+        "Raise the server's `call_timeout`, or request less.";
     Cancelled "CANCELLED" ExecutionFailed retry exit 1
-        "The work was cancelled before it ended.",
-        "Start it again if it is still wanted.";
+        "The request was cancelled before it finished.",
+        "Repeat the request if it is still needed.";
     ServerError "SERVER_ERROR" ExecutionFailed final exit 5
-        "The server answered the call with a protocol error.",
-        "Read the server's message; `pegboard logs SERVER` may tell more.",
+        "The server responded to the call with a protocol error.",
+        "Read the server's message; `pegboard logs SERVER` may show more.",
         model "Read the server's message and correct the call.";
     ToolFailed "TOOL_FAILED" ExecutionFailed final exit 5
-        "The tool ran and said that it failed.",
+        "The tool ran and reported a failure.",
         "Read the tool's message and correct the call.";
     HandlerMissing "HANDLER_MISSING" NotImplemented final exit 1
-        "The tool is described but nothing is there to run it.",
+        "The tool is registered without a handler.",
         "Register a handler for the tool in the host program.";
     ToolRejectedName "TOOL_REJECTED_NAME" InvalidInput final exit 1
-        "A server offers a tool whose name is missing or too long.",
-        "Report it to the server's maker; its other tools work.";
+        "A tool's name is missing or too long.",
+        "Report it to the server's authors; its other tools work.";
     ToolDuplicate "TOOL_DUPLICATE" InvalidInput final exit 1
-        "A server offers two tools of the same name; the first one is kept.",
-        "Report it to the server's maker; its other tools work.";
+        "Two tools of a server have the same name; the first one is used.",
+        "Report it to the server's authors; its other tools work.";
     ToolMalformed "TOOL_MALFORMED" InvalidInput final exit 1
-        "A server offers a tool whose definition has fields of the wrong kind.",
-        "Report it to the server's maker; its other tools work.";
+        "A tool's definition has fields of the wrong type.",
+        "Report it to the server's authors; its other tools work.";
     ToolTooLarge "TOOL_TOO_LARGE" InvalidInput final exit 1
-        "A server offers a tool whose definition is larger than allowed.",
-        "Report it to the server's maker; its other tools work.";
+        "A tool's definition is larger than allowed.",
+        "Report it to the server's authors; its other tools work.";
     NameReserved "NAME_RESERVED" InvalidInput final exit 1
-        "A tool of the host program has the same name, and wins.",
+        "A tool of the host program has the same name and takes precedence.",
         "Rename the server or the host program's tool.";
     SchemaInvalid "SCHEMA_INVALID" InvalidInput final exit 1
         "A tool's schema is not a JSON Schema of an object.",
-        "Report it to the server's maker; its other tools work.";
+        "Report it to the server's authors; its other tools work.";
     SchemaTooDeep "SCHEMA_TOO_DEEP" InvalidInput final exit 1
         "A tool's schema is nested deeper than allowed.",
-        "Report it to the server's maker; its other tools work.";
+        "Report it to the server's authors; its other tools work.";
     SchemaTooLarge "SCHEMA_TOO_LARGE" InvalidInput final exit 1
         "A tool's schema is larger than allowed.",
-        "Report it to the server's maker; its other tools work.";
+        "Report it to the server's authors; its other tools work.";
     SchemaExternalRef "SCHEMA_EXTERNAL_REF" InvalidInput final exit 1
-        "A tool's schema refers to another document, which is never fetched.",
-        "Report it to the server's maker; its other tools work.";
+        "A tool's schema refers to another document; Pegboard never fetches schemas.",
+        "Report it to the server's authors; its other tools work.";
     SchemaHeader "SCHEMA_HEADER" InvalidInput final exit 1
-        "A tool asks for an illegal HTTP header by `x-mcp-header`.",
-        "Report it to the server's maker; its other tools work.";
+        "A tool's `x-mcp-header` annotation is invalid.",
+        "Report it to the server's authors; its other tools work.";
     SchemaOutputMismatch "SCHEMA_OUTPUT_MISMATCH" ExecutionFailed final exit 0
         "A tool's result does not match its output schema; the result was delivered.",
-        "Report it to the server's maker.";
+        "Report it to the server's authors.";
     CacheCorrupt "CACHE_CORRUPT" ExecutionFailed final exit 1
-        "The store was damaged; it was set aside and is built again.",
+        "The store was damaged; it was set aside and is being rebuilt.",
         "Run `pegboard refresh --all`; the old file can be deleted.",
         model STATE_BROKEN;
     CacheUntrusted "CACHE_UNTRUSTED" ExecutionFailed final exit 1
-        "An entry of the store was changed by somebody else and is ignored.",
+        "A stored entry was modified by another program and is ignored.",
         "Run `pegboard refresh SERVER`.",
         model STATE_BROKEN;
     StoreTooNew "STORE_TOO_NEW" ExecutionFailed final exit 1
@@ -331,84 +331,84 @@ reasons! {
         "Update Pegboard, or point `PEGBOARD_STATE_DIR` elsewhere.";
     StoreIo "STORE_IO" ExecutionFailed retry exit 1
         "The store could not be read or written.",
-        "Check space and permissions of the state folder (`pegboard config path`).",
+        "Check the free space and permissions of the state folder (`pegboard config path`).",
         model STATE_BROKEN;
     ProfileUnknown "PROFILE_UNKNOWN" InvalidInput final exit 7
-        "No profile of this name is configured.",
-        "Use one of the names that the message lists, or add `[profiles.NAME]` to a config file.";
+        "No configured profile has this name.",
+        "Use one of the listed names, or add `[profiles.NAME]` to a config file.";
     AddressInUse "ADDRESS_IN_USE" InvalidInput final exit 2
-        "Another program listens on this address already.",
-        "Choose another port with `--port`, or end the other program.",
+        "Another program already listens on this address.",
+        "Choose another port with `--port`, or stop the other program.",
         model CORRECT_CONFIG;
     HostRefused "HOST_REFUSED" Denied final exit 6
-        "The `Host` of a request is not a name of this Pegboard.",
+        "The `Host` header of a request is not allowed.",
         "Use the address that `pegboard up` printed, or allow the name with `--allow-host` or `allow_hosts`.",
         model CORRECT_CLIENT;
     OriginRefused "ORIGIN_REFUSED" Denied final exit 6
-        "Pages of this `Origin` may not speak to this Pegboard.",
-        "Allow the origin with `allow_origins` in the settings, if you trust it.";
+        "Requests from this `Origin` are not allowed.",
+        "Add the origin to `allow_origins` in the settings if you trust it.";
     TokenWrong "TOKEN_WRONG" Denied final exit 6
         "The token is missing or wrong.",
         "Send `Authorization: Bearer TOKEN`; `pegboard token` prints the token.",
         model CORRECT_CLIENT;
     AdminNeeded "ADMIN_NEEDED" Denied final exit 6
-        "This changes how Pegboard works and needs the admin token.",
+        "This operation requires the admin token.",
         "Send the token that `pegboard token --admin` prints, or log in with `pegboard dashboard`.",
         model CORRECT_CLIENT;
     RequestForged "REQUEST_FORGED" Denied final exit 6
-        "A browser is logged in, but it does not prove that one of Pegboard's own pages sent this request.",
-        "Reload the page and try again; programs send a token in place of a cookie.";
+        "The request comes from a logged-in browser but not from a page of Pegboard.",
+        "Reload the page and try again; programs should send a token instead of a cookie.";
     LoginExpired "LOGIN_EXPIRED" Denied final exit 6
-        "The one-time login was used before, is too old, or is not of this Pegboard.",
+        "The login code is invalid, expired or already used.",
         "Get a new one with `pegboard dashboard`.",
         model CORRECT_CLIENT;
     PathUnknown "PATH_UNKNOWN" InvalidInput final exit 7
-        "Nothing is at this path.",
+        "This path does not exist.",
         "MCP clients connect to `/mcp` or `/mcp/PROFILE`; `/api/v1/openapi.json` lists the paths of the API.";
     MethodRefused "METHOD_REFUSED" InvalidInput final exit 2
-        "The path does not take this HTTP method.",
+        "The path does not support this HTTP method.",
         "Use a method that `/api/v1/openapi.json` lists for the path.";
     RequestInvalid "REQUEST_INVALID" InvalidInput final exit 2
-        "A request to the API is not as it should be.",
-        "Correct the named field; `/api/v1/openapi.json` describes every request.";
+        "The API request is invalid.",
+        "Fix the named field; `/api/v1/openapi.json` describes every request.";
     RequestTooLarge "REQUEST_TOO_LARGE" InvalidInput final exit 2
-        "The body of a request is larger than allowed.",
-        "Send less at once.";
+        "The request body is larger than allowed.",
+        "Send a smaller request.";
     RequestLate "REQUEST_LATE" Unavailable retry exit 3
-        "The body of a request did not come in time.",
-        "Send the request again, whole.";
+        "The request body did not arrive in time.",
+        "Send the complete request again.";
     MediaTypeRefused "MEDIA_TYPE_REFUSED" InvalidInput final exit 2
-        "The body of a request is not declared as JSON.",
+        "The request body is not declared as JSON.",
         "Send `Content-Type: application/json`.";
     ProjectUnknown "PROJECT_UNKNOWN" InvalidInput final exit 7
-        "No project of this id is known.",
-        "See the ids with `GET /api/v1/projects`.";
+        "No project has this id.",
+        "List the ids with `GET /api/v1/projects`.";
     SessionUnknown "SESSION_UNKNOWN" InvalidInput final exit 7
-        "No session of this id is connected.",
-        "See the ids with `GET /api/v1/sessions`.";
+        "No connected session has this id.",
+        "List the ids with `GET /api/v1/sessions`.";
     RuleUnknown "RULE_UNKNOWN" InvalidInput final exit 7
-        "No such policy rule stands in the file.",
-        "See the rules with `pegboard policy list` or `GET /api/v1/policies`.",
+        "The file has no such policy rule.",
+        "List the rules with `pegboard policy list` or `GET /api/v1/policies`.",
         model CORRECT_CONFIG;
     GrantUnknown "GRANT_UNKNOWN" InvalidInput final exit 7
-        "This tool was not allowed for good.",
-        "See what was with `pegboard policy grants` or `GET /api/v1/grants`.",
+        "This tool has no grant.",
+        "List the grants with `pegboard policy grants` or `GET /api/v1/grants`.",
         model CORRECT_CONFIG;
     NotRunning "NOT_RUNNING" Unavailable final exit 3
-        "No Pegboard runs that could be asked.",
+        "Pegboard is not running.",
         "Start one with `pegboard up`.",
-        model "Tell the user that Pegboard does not run.";
+        model "Tell the user that Pegboard is not running.";
     ModelRefused "MODEL_REFUSED" InvalidInput final exit 2
-        "The model's provider does not take the request.",
-        "Read the provider's message; check the model's name and the limits of the account.";
+        "The model provider rejected the request.",
+        "Read the provider's message; check the model name and the account's limits.";
     ModelUnavailable "MODEL_UNAVAILABLE" Unavailable retry exit 3
-        "The model's provider is overloaded or broke off its answer, also when asked again.",
+        "The model provider is overloaded or its response was cut off, even after a retry.",
         "Try again later, or with another model.";
     BudgetSpent "BUDGET_SPENT" ExecutionFailed final exit 1
-        "The agent reached one of its limits before it had an answer.",
-        "Raise the limit that the message names, or ask for less.";
+        "The agent reached a limit before it finished.",
+        "Raise the limit that the message names, or give a smaller task.";
     Internal "INTERNAL" ExecutionFailed final exit 1
-        "Something happened that should not.",
+        "Internal error.",
         "Report it with the command and the message.";
 }
 
@@ -436,7 +436,7 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
         let mut seen = std::collections::BTreeSet::new();
         for reason in Reason::ALL {
-            assert!(seen.insert(reason.code()), "{reason} stands twice");
+            assert!(seen.insert(reason.code()), "duplicate code {reason}");
             let page = format!("{folder}/{reason}.md");
             let text =
                 std::fs::read_to_string(&page).unwrap_or_else(|_| panic!("{page} is missing"));

@@ -1,100 +1,99 @@
-//! What the rooms tell about their work, and who may listen: traces and metrics.
+//! The interface through which the other crates report spans and metrics.
 //!
-//! Facts are borrowed from whoever tells them, so that telling a recorder that does not listen costs one call
-//! and no memory.
+//! All data is borrowed from the caller, so a recorder that ignores it costs one virtual call and no allocation.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::{Event, ServerName, SpanContext, Tool, ToolError, TraceId};
 
-/// Who is told. Every method does nothing by itself, so that a recorder takes what it wants.
+/// Receives telemetry. All methods default to no-ops, so an implementation overrides only what it needs.
 ///
-/// A span is opened with [`Recorder::begin`] before the work and told with its facts after it; one that is
-/// never told is never exported. What comes from `begin` is the parent of everything done meanwhile.
+/// A span is opened with [`Recorder::begin`] before the work and recorded with its facts afterwards. A span that is
+/// never recorded is never exported. The context that `begin` returns is the parent of all spans opened meanwhile.
 pub trait Recorder: Send + Sync + fmt::Debug {
-    /// Whether spans are made at all, so that nobody prepares for one in vain.
+    /// Whether spans are recorded at all; callers skip preparing them otherwise.
     fn is_tracing(&self) -> bool {
         false
     }
 
-    /// Opens a span below `parent`, or as the first of `trace`. `None` when nothing is traced, or when the
-    /// caller asked not to be: then `parent` itself is what is handed on.
+    /// Opens a child span of `parent`, or the root span of `trace`. Returns `None` if tracing is off or the caller's
+    /// trace is not sampled; then `parent` itself is propagated.
     fn begin(&self, parent: Option<&SpanContext>, trace: &TraceId) -> Option<SpanContext> {
         let _ = (parent, trace);
         None
     }
 
-    /// Something happened.
+    /// Records an event.
     fn event(&self, event: &Event) {
         let _ = event;
     }
 
-    /// The catalog was read: of how many servers it knew the tools, and of how many it did not.
+    /// Records a read of the catalog.
     fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
         let _ = (span, facts);
     }
 
-    /// A server was asked for its tools.
+    /// Records the discovery of a server.
     fn discovery(&self, span: Option<&SpanContext>, facts: &DiscoveryFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// Tools were searched.
+    /// Records a search for tools.
     fn search(&self, span: Option<&SpanContext>, facts: &SearchFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// A policy was asked.
+    /// Records a policy decision.
     fn policy(&self, span: Option<&SpanContext>, facts: &PolicyFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// A tool was called.
+    /// Records a tool call.
     fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// A client's request was answered.
+    /// Records a client's request.
     fn request(&self, span: Option<&SpanContext>, facts: &RequestFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// A model answered.
+    /// Records a response of a model.
     fn turn(&self, span: Option<&SpanContext>, facts: &TurnFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// An agent finished its task.
+    /// Records a run of the agent.
     fn run(&self, span: Option<&SpanContext>, facts: &RunFacts<'_>) {
         let _ = (span, facts);
     }
 
-    /// A model did not have to read so many tokens.
+    /// Adds to the number of tokens that a model did not have to read.
     fn tokens_saved(&self, tokens: u64) {
         let _ = tokens;
     }
 }
 
-/// A recorder that does not listen.
+/// A recorder that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoopRecorder;
 
 impl Recorder for NoopRecorder {}
 
-/// How something ended.
+/// How an operation ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome<'a> {
-    /// As it should.
+    /// Success.
     Ok,
-    /// The tool ran and says that it failed.
+    /// The tool ran and reported a failure.
     ToolFailed,
-    /// It did not come to a result.
+    /// The operation failed with an error.
     Failed(&'a ToolError),
 }
 
 impl<'a> Outcome<'a> {
-    /// The outcome of a result whose success is plain.
+    /// Converts a result: `Ok` on success, otherwise `Failed`.
     pub fn of<T>(result: &'a Result<T, ToolError>) -> Self {
         match result {
             Ok(_) => Self::Ok,
@@ -103,181 +102,181 @@ impl<'a> Outcome<'a> {
     }
 }
 
-/// How a server is spoken to.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportKind {
-    /// Over standard input and output.
+    /// Standard input and output.
     Stdio,
-    /// Over HTTP.
+    /// Streamable HTTP.
     Http,
-    /// Within this process.
+    /// A call within this process.
     InProcess,
 }
 
-/// Whether what was known sufficed.
+/// Whether a discovery could be answered from the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheUse {
-    /// It did; nobody was asked.
+    /// The stored list was used.
     Hit,
-    /// The server was asked.
+    /// The server was queried.
     Miss,
-    /// Another process had just asked.
+    /// Another process had just queried the server; its result was used.
     Shared,
 }
 
-/// A reading of the catalog.
+/// A read of the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct LookupFacts {
-    /// The trace that the reading belongs to.
+    /// The trace that the read belongs to.
     pub trace: TraceId,
     /// Enabled servers whose tools were known.
     pub hits: usize,
-    /// Enabled servers whose tools were not known, or that were asked before the answer.
+    /// Enabled servers whose tools were unknown, or that were queried before the response.
     pub misses: usize,
-    /// How long the reader waited.
+    /// Time that the reader waited.
     pub took: Duration,
 }
 
-/// A discovery of one server.
+/// The discovery of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct DiscoveryFacts<'a> {
-    /// Which server.
+    /// The server.
     pub server: &'a ServerName,
-    /// How it is spoken to.
+    /// The transport.
     pub transport: TransportKind,
-    /// The protocol's revision, when it is known.
+    /// The protocol revision, if known.
     pub protocol: Option<&'a str>,
-    /// Its tools after it.
+    /// The server's tools after the discovery.
     pub tools: &'a [Tool],
-    /// Whether it had to be asked.
+    /// Whether the server had to be queried.
     pub cache: CacheUse,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome<'a>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
 /// A search for tools.
 #[derive(Clone, Copy)]
 pub struct SearchFacts<'a> {
-    /// What was looked for: content, recorded only where that was asked for.
+    /// The query. Content: recorded only if the user enabled it.
     pub query: &'a str,
-    /// How many tools were found.
+    /// Number of tools found.
     pub found: usize,
-    /// Their exposed names, best first; asked for only when they are recorded.
+    /// Their exposed names, best first; called only if they are recorded.
     pub names: &'a dyn Fn() -> Vec<String>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
-/// A decision whether a tool may be called.
+/// The decision whether a tool may be called.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyFacts<'a> {
     /// The tool's exposed name.
     pub tool: &'a str,
-    /// What the policy says: `allow`, `ask`, `deny` or `disable`.
+    /// The policy: `allow`, `ask`, `deny` or `disable`.
     pub decision: &'a str,
-    /// The rule that says so.
+    /// The rule that decided.
     pub rule: &'a str,
-    /// Whether the call may go on, after a person was asked if that was the rule.
+    /// Whether the call may proceed, including the result of an approval request.
     pub outcome: Outcome<'a>,
-    /// How long it took, with the person's thinking.
+    /// The duration, including the time a person took to respond.
     pub took: Duration,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallFacts<'a> {
-    /// Its server; none for a tool of the host program, and for one that is not known.
+    /// The server; `None` for a tool of the host program and for an unknown tool.
     pub server: Option<&'a ServerName>,
     /// The name that the server uses.
     pub tool: &'a str,
     /// The name that the model uses.
     pub exposed: &'a str,
-    /// How the server is spoken to.
+    /// The server's transport.
     pub transport: TransportKind,
-    /// The protocol's revision, when it is known.
+    /// The protocol revision, if known.
     pub protocol: Option<&'a str>,
-    /// Whether the server had to be started for it.
+    /// Whether the server was started for this call.
     pub started: bool,
-    /// The arguments, a JSON text: content, recorded only where that was asked for.
+    /// The arguments as JSON text. Content: recorded only if the user enabled it.
     pub arguments: Option<&'a str>,
-    /// The result, a JSON text: content, recorded only where that was asked for.
+    /// The result as JSON text. Content: recorded only if the user enabled it.
     pub result: Option<&'a str>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome<'a>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
-/// A request of a client that is connected to us.
+/// A request from a connected client.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestFacts<'a> {
-    /// The protocol's method.
+    /// The MCP method.
     pub method: &'a str,
-    /// What it is about: a tool's or a prompt's name.
+    /// The name of the tool or prompt, if the request has one.
     pub name: Option<&'a str>,
-    /// How the client is connected.
+    /// The client's transport.
     pub transport: TransportKind,
-    /// The protocol's revision, when it is known.
+    /// The protocol revision, if known.
     pub protocol: Option<&'a str>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome<'a>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
-/// One answer of a model.
+/// One response of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnFacts<'a> {
-    /// Who runs the model: `anthropic`, `openai`.
+    /// The provider: `anthropic` or `openai`.
     pub provider: &'a str,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: &'a str,
-    /// The model that answered, when the provider says so.
+    /// The model that responded, if the provider reports it.
     pub response_model: Option<&'a str>,
-    /// The provider's id of the answer.
+    /// The provider's response id.
     pub id: Option<&'a str>,
-    /// Tokens read, with those that the provider had kept.
+    /// Input tokens, including cached ones.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Tokens of the input that the provider had kept.
+    /// Input tokens read from the provider's cache.
     pub cached_tokens: u64,
-    /// Why the model stopped.
+    /// The finish reason.
     pub finish: Option<&'a str>,
-    /// How many tools it wants called.
+    /// Number of tool calls in the response.
     pub tool_calls: usize,
-    /// What it was told, a JSON text: content.
+    /// The input messages as JSON text. Content.
     pub input: Option<&'a str>,
-    /// What it said, a JSON text: content.
+    /// The output messages as JSON text. Content.
     pub output: Option<&'a str>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome<'a>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
-/// A task that an agent worked on.
+/// A run of the agent.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFacts<'a> {
-    /// What the agent is called.
+    /// The name of the agent.
     pub agent: &'a str,
-    /// The servers whose tools it may use: those that are enabled and trusted.
+    /// The enabled and trusted servers, whose tools the agent may use.
     pub servers: &'a [ServerName],
-    /// Whether the tools of some of them were not known when it began.
+    /// Whether some of these servers were undiscovered at the start.
     pub needs_discovery: bool,
-    /// How often a model was asked.
+    /// Number of model requests.
     pub turns: usize,
-    /// How many tools were called.
+    /// Number of tool calls.
     pub calls: usize,
-    /// The task: content.
+    /// The task. Content.
     pub input: Option<&'a str>,
-    /// The answer: content.
+    /// The final response. Content.
     pub output: Option<&'a str>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome<'a>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 

@@ -1,18 +1,18 @@
-//! Values that must never be shown, and texts that name them.
+//! Secret values, and templates that refer to them.
 
 use std::fmt;
 
-/// A value that prints as `***` wherever it is printed and is not serialisable.
+/// A value that is printed as `***` and cannot be serialized.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a value.
+    /// Wraps a secret value.
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
     }
 
-    /// The value itself: for spawning, sending and hashing, never for showing.
+    /// The value itself, for spawning, sending and hashing. It must never be displayed.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -30,13 +30,13 @@ impl fmt::Display for Secret {
     }
 }
 
-/// Where the value of a `${secret:NAME}` comes from.
+/// Looks up the values of `${secret:NAME}` references.
 pub trait SecretLookup: Send + Sync {
-    /// The value kept under a name, if there is one.
+    /// Returns the stored secret with this name, if it exists.
     fn secret(&self, name: &str) -> Option<Secret>;
 }
 
-/// A lookup that knows nothing.
+/// A lookup without any secrets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSecrets;
 
@@ -46,12 +46,12 @@ impl SecretLookup for NoSecrets {
     }
 }
 
-/// The reference that stands for the project's folder, or the current folder where there is no project.
+/// The reference to the project directory, or to the current directory if there is no project.
 pub const PROJECT_REFERENCE: &str = "${project}";
 
-/// A configured value: how it was written, and the parts it resolves to.
+/// A configured value: its source text and the parts that it resolves to.
 ///
-/// Variables are resolved when the config is read; kept secrets only when the value is used, so that
+/// Variables are resolved when the config is loaded. Stored secrets are resolved only when the value is used, so that
 /// listing tools never opens a keychain.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template {
@@ -62,19 +62,19 @@ pub struct Template {
 /// One part of a [`Template`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// Text that is already known (literal, or from a variable).
+    /// Text that is already resolved: a literal, or the value of a variable.
     Resolved(Secret),
-    /// The name of a kept secret, and the version of its value (changes whenever the value does).
+    /// A reference to a stored secret.
     StoredSecret {
         /// The name in `${secret:NAME}`.
         name: String,
-        /// Stands for the value in hashes.
+        /// Changes whenever the secret's value changes; used in hashes instead of the value.
         version: String,
     },
 }
 
 impl Template {
-    /// A value that stands for itself.
+    /// Creates a template without references.
     pub fn literal(text: impl Into<String>) -> Self {
         let written = text.into();
         Self {
@@ -83,7 +83,7 @@ impl Template {
         }
     }
 
-    /// A value with its parts.
+    /// Creates a template from its source text and parts.
     pub fn new(written: impl Into<String>, parts: Vec<TemplatePart>) -> Self {
         Self {
             written: written.into(),
@@ -91,18 +91,19 @@ impl Template {
         }
     }
 
-    /// The value as it stands in the file, with `${…}` unresolved.
+    /// The source text with `${…}` unresolved.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// Whether it names a variable or a kept secret. The project's folder is neither: it may be shown.
+    /// Whether the template refers to a variable or a stored secret. `${project}` does not count, because the directory
+    /// may be displayed.
     pub fn has_references(&self) -> bool {
         let references = self.written.replace("$${", "");
         references.replace(PROJECT_REFERENCE, "").contains("${")
     }
 
-    /// Whether its value depends on the folder in which Pegboard was started.
+    /// Whether the value depends on the directory in which Pegboard was started.
     pub fn depends_on_cwd(&self) -> bool {
         let references = self.written.replace("$${", "");
         let names = [
@@ -115,8 +116,8 @@ impl Template {
         names.iter().any(|name| references.contains(name))
     }
 
-    /// The value for a person who must know exactly what will run: what it stands for where that is no
-    /// secret, as it was written where it names variables or secrets.
+    /// The value for a person who reviews what will run: resolved if it contains no references, otherwise the source
+    /// text.
     pub fn exact(&self) -> String {
         let known = self.parts.iter().map(|part| match part {
             TemplatePart::Resolved(text) => Some(text.reveal()),
@@ -128,12 +129,16 @@ impl Template {
         }
     }
 
-    /// The parts, for hashing.
+    /// The parts of the template.
     pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
     }
 
-    /// The value itself; the error is the name of the secret that is not there.
+    /// Resolves the value.
+    ///
+    /// # Errors
+    ///
+    /// Returns the name of the first secret that does not exist.
     pub fn resolve(&self, lookup: &dyn SecretLookup) -> Result<Secret, String> {
         let mut value = String::new();
         for part in &self.parts {
@@ -149,7 +154,7 @@ impl Template {
     }
 }
 
-/// Shows neither the written form nor the value: a literal may be a key that was pasted into the file.
+/// Prints neither the source text nor the value: a literal may be a key that was pasted into the file.
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_run_is_shown_exactly_unless_it_is_a_reference() {
+    fn resolved_values_are_shown_unless_they_contain_references() {
         let known = |text: &str| vec![TemplatePart::Resolved(Secret::new(text))];
         let anchored = Template::new("./run.sh", known("/project/run.sh"));
         assert_eq!(anchored.exact(), "/project/run.sh");
@@ -190,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_09_a_value_that_follows_the_current_folder_is_recognised() {
+    fn r_sec_09_a_value_that_depends_on_the_current_directory_is_recognised() {
         for (written, follows) in [
             ("${project}", true),
             ("${project}/data", true),
@@ -205,11 +210,15 @@ mod tests {
         }
         let known = vec![TemplatePart::Resolved(Secret::new("/work/site"))];
         let template = Template::new("${project}", known);
-        assert_eq!(template.exact(), "/work/site", "a folder is not a secret");
+        assert_eq!(
+            template.exact(),
+            "/work/site",
+            "a directory is not a secret"
+        );
     }
 
     #[test]
-    fn a_secret_that_is_not_kept_is_named() {
+    fn a_missing_secret_is_named_in_the_error() {
         let part = TemplatePart::StoredSecret {
             name: "github".into(),
             version: "1".into(),

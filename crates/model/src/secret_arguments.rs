@@ -1,6 +1,6 @@
-//! Which words of a command line may be secrets that somebody wrote down.
+//! Detection of secrets in command-line arguments.
 
-/// Parts of a flag's name that mean its value is nobody else's business.
+/// Parts of a flag's name that suggest a secret value.
 const SECRET_WORDS: &[&str] = &[
     "token",
     "secret",
@@ -18,7 +18,7 @@ const SECRET_WORDS: &[&str] = &[
 
 use crate::secret_patterns::find_secrets;
 
-/// Those that mean nothing but a secret: `--env production` needs no advice, `--token x` does.
+/// Parts that clearly mean a secret. `--env production` causes no warning, `--token x` does.
 const CERTAIN_WORDS: &[&str] = &[
     "token",
     "secret",
@@ -33,17 +33,17 @@ const CERTAIN_WORDS: &[&str] = &[
     "privatekey",
 ];
 
-/// Whether the value of a flag or variable of this name may be a secret.
+/// Whether the value of a flag or variable with this name may be a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// For each argument, whether it may hold a secret: `--token=x`, `x` in `--token x`, `Authorization: x`, an
-/// address with a login, or anything that looks like a key.
+/// For each argument, whether it may contain a secret: `--token=x`, `x` in `--token x`, `Authorization: x`, a URL with
+/// credentials, or anything that looks like a key.
 pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<bool> {
     let mut after_flag = false;
-    let judge = |arg: &str| {
+    let is_secret = |arg: &str| {
         let name = name_in(arg);
         let names_secret = name.is_some_and(|(name, _)| is_secret_name(name));
         let is_flag = arg.starts_with('-') && !arg.contains('=');
@@ -53,10 +53,10 @@ pub fn secret_arguments<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<bool
         after_flag = flags_secret || (is_flag && arg == "-H");
         secret
     };
-    args.into_iter().map(judge).collect()
+    args.into_iter().map(is_secret).collect()
 }
 
-/// The name and the value of `--name=value`, `NAME=value` and `Name: value`.
+/// Splits `--name=value`, `NAME=value` and `Name: value` into name and value.
 fn name_in(arg: &str) -> Option<(&str, &str)> {
     if let Some((name, value)) = arg.split_once('=') {
         return Some((name.trim_start_matches('-'), value));
@@ -66,8 +66,8 @@ fn name_in(arg: &str) -> Option<(&str, &str)> {
     name.bytes().all(is_header).then_some((name, value))
 }
 
-/// The parts of an argument that may be secret by themselves: a program may repeat only the token of
-/// `--token=…`, or only the password of an address.
+/// The parts of an argument that may be secret on their own. A program may print only the token of `--token=…` or only
+/// the password of a URL.
 pub fn secret_parts(arg: &str) -> Vec<&str> {
     let mut parts = vec![arg];
     parts.extend(name_in(arg).map(|(_, value)| value));
@@ -80,8 +80,8 @@ pub fn secret_parts(arg: &str) -> Vec<&str> {
     parts
 }
 
-/// The secret that a person wrote into an argument, if that is quite certain; `before` is the argument before
-/// it. References are no such thing, nor is the name of a file that holds a secret.
+/// Returns the secret in an argument if it clearly contains one. `before` is the preceding argument. References and
+/// names of files that contain a secret do not count.
 pub fn plaintext_secret<'a>(before: Option<&str>, arg: &'a str) -> Option<&'a str> {
     if let Some(range) = find_secrets(arg).into_iter().next() {
         return arg.get(range);
@@ -109,7 +109,7 @@ fn is_certain(name: &str) -> bool {
     !is_file && CERTAIN_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// User and password of an address.
+/// User and password of a URL.
 fn login_of(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -119,7 +119,7 @@ fn login_of(text: &str) -> Option<(&str, &str)> {
         .filter(|(_, password)| !password.is_empty())
 }
 
-/// Whether a text is an address with a user, a password or a query in it.
+/// Whether a text is a URL with a user, a password, a query or a fragment.
 pub fn has_url_secret(text: &str) -> bool {
     text.split_once("://")
         .is_some_and(|(_, rest)| rest.contains(['@', '?', '#']))
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_08_values_of_telling_flags_and_addresses_with_a_password_may_be_secret() {
+    fn r_cfg_08_values_of_secret_flags_and_urls_with_a_password_may_be_secret() {
         check("-y server@1.2.3 --port 80", &[false, false, false, false]);
         check("--api-key abc --port 80", &[false, true, false, false]);
         check("--token=abc x", &[true, false]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_08_a_program_may_repeat_only_a_part_of_an_argument() {
+    fn r_cfg_08_parts_of_an_argument_may_be_secret_on_their_own() {
         assert_eq!(secret_parts("--token=abcdef"), ["--token=abcdef", "abcdef"]);
         assert_eq!(
             secret_parts("db://ann:canary@host/x"),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_08_only_certain_secrets_are_worth_advice() {
+    fn r_cfg_08_only_clear_secrets_are_reported() {
         for (before, arg, expected) in [
             (None, "--token=abcdef", Some("abcdef")),
             (Some("--api-key"), "abcdef", Some("abcdef")),

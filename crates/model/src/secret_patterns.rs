@@ -1,31 +1,31 @@
-//! What keys and tokens look like: the one table behind masking arguments and redacting logs.
+//! Patterns of well-known keys and tokens, used to mask arguments and to redact logs.
 
 use std::ops::Range;
 
-/// Texts that begin in one of these ways and go on with enough of these characters are keys.
+/// A family of keys: one of several prefixes, followed by a minimum number of characters.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretPattern {
-    /// How it begins.
+    /// The possible prefixes.
     pub prefixes: &'static [&'static str],
-    /// The characters after the beginning.
+    /// The characters after the prefix.
     pub characters: KeyCharacters,
-    /// How many of them there must be.
+    /// The minimum number of characters after the prefix.
     pub min_length: usize,
 }
 
 /// The alphabet of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyCharacters {
-    /// Capital letters and digits.
+    /// Upper-case letters and digits.
     Capitals,
     /// Letters, digits, `_` and `-`.
     Words,
-    /// The same and `.`.
+    /// Letters, digits, `_`, `-` and `.`.
     Dotted,
 }
 
 impl KeyCharacters {
-    /// The alphabet as the inside of a regular expression's class.
+    /// The alphabet as the content of a regex character class.
     pub fn class(self) -> &'static str {
         match self {
             Self::Capitals => "A-Z0-9",
@@ -44,7 +44,7 @@ impl KeyCharacters {
     }
 }
 
-/// Every shape.
+/// All known patterns.
 pub const SECRET_PATTERNS: &[SecretPattern] = &[
     // OpenAI, Anthropic, Langfuse, Stripe.
     SecretPattern {
@@ -87,7 +87,7 @@ pub const SECRET_PATTERNS: &[SecretPattern] = &[
         characters: KeyCharacters::Dotted,
         min_length: 10,
     },
-    // Amazon's key ids.
+    // AWS access key ids.
     SecretPattern {
         prefixes: &["AKIA", "ASIA", "ABIA", "ACCA"],
         characters: KeyCharacters::Capitals,
@@ -101,11 +101,11 @@ pub const SECRET_PATTERNS: &[SecretPattern] = &[
     },
 ];
 
-/// How a private key in PEM form begins, up to its kind.
+/// The start of a PEM block, before its label.
 pub const PEM_START: &str = "-----BEGIN ";
 
-/// Where a text holds what looks like a key. Unlike a redactor of logs, this looks at names that people
-/// chose, so `pypi-query-server` must not count: a key has an unbroken run of letters and digits.
+/// Finds the ranges of a text that look like keys. Unlike log redaction, this is applied to names that people chose, so
+/// `pypi-query-server` must not match: a key contains a long run of letters and digits.
 pub fn find_secrets(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
@@ -132,7 +132,7 @@ pub fn find_secrets(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The end of the key that begins here, if one does.
+/// The end of the key that starts at `at`, if there is one.
 fn secret_at(bytes: &[u8], at: usize) -> Option<usize> {
     let rest = bytes.get(at..)?;
     SECRET_PATTERNS.iter().find_map(|pattern| {
@@ -150,8 +150,8 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<usize> {
     })
 }
 
-/// Whether a run of at least 8 letters and digits has a capital or a digit in it, or a run is at least
-/// 16 long: words joined by `-` or `_` have neither.
+/// Whether the text contains a run of at least 16 letters and digits, or of at least 8 with an upper-case letter or a
+/// digit. Words joined by `-` or `_` contain neither.
 fn is_random(tail: &[u8]) -> bool {
     let mut runs = tail.split(|byte| !byte.is_ascii_alphanumeric());
     runs.any(|run| {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn r_cfg_08_keys_are_found_wherever_they_are_in_an_argument() {
+    fn r_cfg_08_keys_are_found_anywhere_in_an_argument() {
         check("ghp_0123456789abcdef", &["ghp_0123456789abcdef"]);
         check("--id=AKIAIOSFODNN7EXAMPLE", &["AKIAIOSFODNN7EXAMPLE"]);
         check("Bearer sk-proj-abcdef123456,x", &["sk-proj-abcdef123456"]);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_packages_and_files_are_no_keys() {
+    fn names_of_packages_and_files_are_not_keys() {
         for text in [
             "pypi-query-mcp-server",
             "sk-learn-mcp-server@1.2.3",

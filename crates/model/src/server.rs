@@ -1,4 +1,4 @@
-//! A configured server, checked.
+//! A validated server definition.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ConfigHash, Reason, ServerName, ServerRules, Template, ToolError};
 
-/// Everything that is known of a server from configuration alone.
+/// Everything that the configuration says about a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerSpec {
-    /// Its name.
+    /// The server's unique name.
     pub name: ServerName,
-    /// How it is reached.
+    /// How to connect to it.
     pub transport: Transport,
-    /// Whether its tools are offered.
+    /// Whether the server is enabled; a disabled server is never started and its tools are not offered.
     pub enabled: bool,
-    /// How long each step may take.
+    /// Timeouts of each step.
     pub timeouts: Timeouts,
-    /// How long its tool list counts as fresh when it gives no hint of its own.
+    /// How long its tool list counts as fresh if the server gives no TTL.
     pub ttl: Duration,
-    /// How old the list of a stopped server may get before it is refreshed in the background.
+    /// Age at which the list of a stopped server is refreshed in the background.
     pub max_age: Duration,
-    /// What it is for, in the user's words.
+    /// The user's description of the server.
     pub description: Option<String>,
-    /// The category of its tools, when the user gives one.
+    /// The user's category for its tools.
     pub category: Option<String>,
-    /// The policy of its tools, when the user gives one.
+    /// The user's default policy for its tools.
     pub policy: Option<Policy>,
     /// Policies by tool name or glob.
     pub policies: BTreeMap<String, Policy>,
-    /// What the user says of single tools.
+    /// The user's overrides, by tool name.
     pub tools: BTreeMap<String, ToolOverride>,
-    /// The places of its policies, and the rules that hold for all servers.
+    /// Source lines of its policies, and the rules that apply to all servers.
     pub rules: ServerRules,
-    /// Where the definition comes from.
+    /// Where the definition was written.
     pub origin: Origin,
-    /// Whether a person has agreed to run it.
+    /// Whether the user trusts this definition.
     pub approval: TrustState,
-    /// The definition as one keyed hash.
+    /// Keyed hash of the definition.
     pub hash: ConfigHash,
 }
 
@@ -52,8 +52,8 @@ impl ServerSpec {
         })
     }
 
-    /// Returns an error if an environment variable enables or disables the server against what is wanted. No change
-    /// of a file helps then.
+    /// Returns an error if an environment variable sets `enabled` to the opposite of `wanted`. Editing a config file
+    /// has no effect in that case.
     pub fn variable_error(&self, wanted: bool) -> Option<ToolError> {
         let variable = self.rules.enabled_by.as_ref()?;
         if self.enabled == wanted {
@@ -73,23 +73,23 @@ impl ServerSpec {
     }
 }
 
-/// How a server is reached.
+/// How Pegboard connects to a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
-    /// A child process that speaks on its standard input and output.
+    /// A child process that uses standard input and output.
     Stdio {
-        /// The program.
+        /// The program to start.
         command: Template,
         /// Its arguments, never passed through a shell.
         args: Vec<Template>,
-        /// Variables it gets beside the allow-listed ones.
+        /// Environment variables in addition to the allow-listed ones.
         env: BTreeMap<String, Template>,
-        /// The folder it runs in.
+        /// The working directory.
         cwd: Option<Template>,
     },
     /// Streamable HTTP.
     Http {
-        /// The endpoint.
+        /// The MCP endpoint.
         url: Template,
         /// Headers sent with every request.
         headers: BTreeMap<String, Template>,
@@ -108,13 +108,13 @@ impl Transport {
     }
 }
 
-/// Programs that may download a package before they run it.
+/// Programs that may download a package before running it.
 const PACKAGE_RUNNERS: &[&str] = &[
     "bun", "bunx", "cargo", "deno", "dnx", "docker", "go", "npm", "npx", "pipx", "pnpm", "pnpx",
     "podman", "uv", "uvx", "yarn",
 ];
 
-/// The package runner that a program is, if it is one: its first start of a server may take long.
+/// Returns the name of the package runner if `program` is one. Its first start may take long because it downloads.
 pub fn package_runner(program: &str) -> Option<&'static str> {
     let name = program.rsplit('/').next()?;
     PACKAGE_RUNNERS
@@ -124,7 +124,7 @@ pub fn package_runner(program: &str) -> Option<&'static str> {
 }
 
 impl Transport {
-    /// The package runner that starts the server, if one does.
+    /// The package runner that starts the server, if any.
     pub fn package_runner(&self) -> Option<&'static str> {
         let Self::Stdio { command, .. } = self else {
             return None;
@@ -133,16 +133,16 @@ impl Transport {
     }
 }
 
-/// How long each step with a server may take.
+/// Timeouts of one server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// Opening an HTTP connection.
     pub connect: Duration,
-    /// From the start of a server to the last page of its tools.
+    /// From starting a server to receiving the last page of its tools.
     pub discovery: Duration,
     /// One call.
     pub call: Duration,
-    /// How long a server may be idle before it is stopped.
+    /// Idle time after which the server is stopped.
     pub idle: Duration,
 }
 
@@ -157,17 +157,17 @@ impl Default for Timeouts {
     }
 }
 
-/// What may be done with a tool.
+/// What a policy permits for a tool, from the most to the least permissive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// It is called.
+    /// Calls run.
     Allow,
-    /// A person is asked first.
+    /// Calls run after a person approved them.
     Ask,
-    /// It is shown, but not called.
+    /// The tool is listed, but calls are rejected.
     Deny,
-    /// It is neither shown nor called.
+    /// The tool is neither listed nor callable.
     Disable,
 }
 
@@ -183,10 +183,10 @@ impl Policy {
     }
 }
 
-/// What a user says of one tool in place of what its server says.
+/// A user's override of what a server says about one tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolOverride {
-    /// One line of at most 80 characters.
+    /// Summary of at most 80 characters.
     pub summary: Option<String>,
     /// The full description.
     pub description: Option<String>,
@@ -196,34 +196,34 @@ pub struct ToolOverride {
     pub examples: Vec<ToolExample>,
     /// Names of related tools.
     pub related: Option<Vec<String>>,
-    /// Whether it is offered.
+    /// Whether the tool is enabled.
     pub enabled: Option<bool>,
-    /// Whether it should no longer be used, and what to use instead.
+    /// Marks the tool as deprecated; the text says what to use instead.
     pub deprecated: Option<String>,
 }
 
 /// An example of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolExample {
-    /// What it does.
+    /// What the call does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The arguments.
+    /// The arguments of the call.
     pub arguments: serde_json::Value,
-    /// What the tool answers to them, when the user says so.
+    /// The expected result, if the user gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<serde_json::Value>,
 }
 
-/// Where a definition comes from; later layers win.
+/// A configuration layer; later layers override earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// Built in, or a default.
+    /// Built in, or a default value.
     Builtin,
-    /// The user's own file.
+    /// The user's config file.
     User,
-    /// A project's file.
+    /// A project's config file.
     Project,
     /// An environment variable.
     Environment,
@@ -231,25 +231,25 @@ pub enum Layer {
     Flag,
 }
 
-/// The place a definition comes from.
+/// The place where a definition was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The layer.
+    /// The configuration layer.
     pub layer: Layer,
-    /// The file, when it is one.
+    /// The file, if the layer is a file.
     pub file: Option<PathBuf>,
-    /// The line in it, from 1.
+    /// The line in the file, starting at 1.
     pub line: Option<usize>,
 }
 
-/// Whether a server may be started.
+/// Whether the user trusts a server definition. Only trusted servers are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustState {
-    /// The user wrote it, or agreed to exactly this definition.
+    /// The user wrote the definition, or trusted exactly this version of it.
     Granted,
-    /// A project brings it and nobody agreed yet.
+    /// A project file defines the server and the user has not trusted it yet.
     Pending,
-    /// It was agreed to, and has changed since.
+    /// The definition changed after the user trusted it.
     Changed,
 }

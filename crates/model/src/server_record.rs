@@ -1,4 +1,4 @@
-//! What lasts about a server.
+//! The stored discovery record of a server.
 
 use std::sync::Arc;
 
@@ -6,65 +6,65 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ConfigHash, Reason, ServerName, Timestamp, Tool, ToolError};
 
-/// What is known of a server from its last discoveries.
+/// The result of a server's latest discoveries. It is stored and survives restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServerRecord {
-    /// Which server.
+    /// The server's name.
     pub server: ServerName,
-    /// The definition it was discovered with.
+    /// Hash of the definition that was discovered.
     pub config: ConfigHash,
-    /// How the last discovery ended.
+    /// Outcome of the latest discovery.
     pub status: DiscoveryStatus,
-    /// When tools were last received.
+    /// Time of the latest successful discovery.
     pub discovered_at: Option<Timestamp>,
-    /// When it was last tried.
+    /// Time of the latest attempt.
     pub attempted_at: Option<Timestamp>,
-    /// Why the last try failed.
+    /// Error of the latest attempt, if it failed.
     pub last_error: Option<ErrorSummary>,
-    /// The protocol era it speaks.
+    /// The protocol era of the server.
     pub era: Option<Era>,
-    /// The protocol revision agreed on.
+    /// The negotiated protocol revision.
     pub protocol_version: Option<String>,
-    /// What it says of itself; never used to identify it.
+    /// The server's self-description; never used to identify it.
     pub info: Option<ServerInfo>,
-    /// Its own instructions for models.
+    /// The server's instructions for models.
     pub instructions: Option<String>,
-    /// How long it says its list stays fresh, in milliseconds; `None` without a hint.
+    /// The TTL of the list as given by the server, in milliseconds.
     pub ttl_hint_ms: Option<u64>,
-    /// Whether it says its list is for one user only.
+    /// Whether the server marks its list as private to one user.
     pub private: bool,
-    /// Its tools, sorted by name.
+    /// The admitted tools, sorted by name.
     pub tools: Arc<[Tool]>,
-    /// What it sent and was not accepted.
+    /// The rejected definitions.
     pub rejections: Arc<[Rejection]>,
-    /// The capabilities it declared, as JSON text; `None` when it was never asked.
+    /// The declared capabilities as JSON text; `None` before the first discovery.
     pub capabilities: Option<Arc<str>>,
-    /// What it offers beside tools.
+    /// Prompts, resources and resource templates.
     pub offers: Arc<Offers>,
 }
 
-/// What a server offers beside tools; each list is sorted by key.
+/// The prompts, resources and resource templates of a server; each list is sorted by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offers {
-    /// Its prompts, by name.
+    /// Prompts, keyed by name.
     pub prompts: Vec<Offer>,
-    /// Its resources, by uri.
+    /// Resources, keyed by URI.
     pub resources: Vec<Offer>,
-    /// Its resource templates, by uri template.
+    /// Resource templates, keyed by URI template.
     pub templates: Vec<Offer>,
 }
 
 /// A prompt, resource or resource template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// The name, uri or uri template that it is known by.
+    /// The name, URI or URI template.
     pub key: String,
-    /// The definition as the server wrote it.
+    /// The definition, verbatim.
     pub definition: Arc<str>,
 }
 
 impl ServerRecord {
-    /// The record of a server that was never asked.
+    /// Creates the record of a server that was never discovered.
     pub fn undiscovered(server: ServerName, config: ConfigHash) -> Self {
         Self {
             server,
@@ -86,28 +86,28 @@ impl ServerRecord {
         }
     }
 
-    /// Whether its tools were ever received.
+    /// Whether a discovery ever succeeded.
     pub fn is_known(&self) -> bool {
         self.discovered_at.is_some()
     }
 }
 
-/// How the last discovery of a server ended.
+/// Status of a server's latest discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiscoveryStatus {
-    /// It was never tried.
+    /// No discovery was attempted.
     Never,
-    /// It is being tried now.
+    /// A discovery is running.
     Discovering,
-    /// It gave its tools.
+    /// The server listed its tools.
     Success,
-    /// It did not.
+    /// The discovery failed.
     Failed,
 }
 
 impl DiscoveryStatus {
-    /// The word shown to people and programs.
+    /// The word used in output and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -118,33 +118,33 @@ impl DiscoveryStatus {
     }
 }
 
-/// The two ways in which servers converse.
+/// The two generations of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Era {
-    /// `initialize` first (revisions up to 2025-11-25).
+    /// With an `initialize` handshake (revisions up to 2025-11-25).
     Legacy,
-    /// Every request stands alone (2026-07-28 on).
+    /// Stateless: each request is independent (revisions from 2026-07-28).
     Modern,
 }
 
-/// What a server says of itself.
+/// A server's self-description.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInfo {
-    /// Its name for itself.
+    /// The name that the server gives itself.
     pub name: String,
-    /// Its version.
+    /// The server's version.
     pub version: String,
 }
 
-/// An error as it is kept.
+/// The stored part of a [`ToolError`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorSummary {
-    /// The reason.
+    /// The specific reason.
     pub reason: Reason,
-    /// The message.
+    /// What happened.
     pub message: String,
-    /// The next step.
+    /// What to do next.
     pub remedy: String,
 }
 
@@ -158,13 +158,13 @@ impl From<&ToolError> for ErrorSummary {
     }
 }
 
-/// A tool that was not accepted, or accepted with a flaw.
+/// A definition that was rejected, or admitted with a problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// Its name or position, escaped for display.
+    /// The name or position of the definition, escaped for display.
     pub tool: String,
-    /// Why.
+    /// The reason of the rejection.
     pub reason: Reason,
-    /// What exactly is wrong.
+    /// What exactly is wrong with it.
     pub detail: String,
 }

@@ -1,4 +1,4 @@
-//! Where something happens within a trace, as W3C trace context has it.
+//! W3C trace context.
 
 use std::sync::Arc;
 
@@ -6,48 +6,48 @@ use serde_json::{Map, Value};
 
 use crate::TraceId;
 
-/// The member of `_meta` (and the HTTP header) that names the caller's span.
+/// The `_meta` member (and HTTP header) with the caller's trace and span id.
 pub const TRACEPARENT: &str = "traceparent";
-/// The member of `_meta` that holds what tracing systems want to find again.
+/// The `_meta` member with vendor-specific trace data.
 pub const TRACESTATE: &str = "tracestate";
-/// The member of `_meta` that may hold anything, and therefore is never handed on.
+/// The `_meta` member with arbitrary user data. It is never propagated.
 pub const BAGGAGE: &str = "baggage";
 
-/// Longest `tracestate` that is handed on; the standard asks for no more.
+/// Maximum length of a propagated `tracestate`; the standard requires no more.
 const TRACESTATE_MAX: usize = 512;
-/// Most members of a `tracestate`.
+/// Maximum number of members of a `tracestate`.
 const TRACESTATE_MEMBERS: usize = 32;
-/// Longest name of a trace or a session; a longer one is left out whole, because what is cut is hard to redact.
+/// Maximum length of a label. A longer one is dropped entirely, because a truncated secret is hard to redact.
 const LABEL_MAX: usize = 256;
-/// Flags that are understood: sampled, and that the trace id is random.
+/// The defined flags: sampled and random trace id.
 const KNOWN_FLAGS: u8 = 0b11;
 const SAMPLED: u8 = 0b01;
 
-/// One span's place in a trace. Cheap to clone.
+/// The position of a span in a trace. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanContext {
     trace: u128,
     span: u64,
-    /// Zero when the span is the first of its trace.
+    /// Zero for the root span.
     parent: u64,
     flags: u8,
-    /// Whether the trace was begun by somebody else.
-    foreign: bool,
+    /// Whether the trace was started by the caller.
+    remote: bool,
     state: Option<Arc<str>>,
-    about: Option<Arc<TraceLabels>>,
+    labels: Option<Arc<TraceLabels>>,
 }
 
-/// What every span of one trace repeats, so that each can be found by it.
+/// Attributes that every span of a trace repeats, so that each span can be found by them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceLabels {
-    /// What the trace is called.
+    /// The name of the trace.
     pub name: String,
-    /// Whose trace it is: the session's id, which opens nothing.
+    /// The session id; it grants no access.
     pub session: String,
 }
 
 impl SpanContext {
-    /// The first span of a trace; `None` when the trace id or the span id is not one.
+    /// Creates the root span of a trace; `None` if the trace id or the span id is zero.
     pub fn root(trace: &TraceId, span: u64) -> Option<Self> {
         let trace = hex(trace.as_str(), 32)?;
         (trace != 0 && span != 0).then_some(Self {
@@ -55,13 +55,13 @@ impl SpanContext {
             span,
             parent: 0,
             flags: SAMPLED,
-            foreign: false,
+            remote: false,
             state: None,
-            about: None,
+            labels: None,
         })
     }
 
-    /// A span below this one.
+    /// Creates a child span.
     #[must_use]
     pub fn child(&self, span: u64) -> Self {
         Self {
@@ -71,16 +71,15 @@ impl SpanContext {
         }
     }
 
-    /// Says what the trace is about. The words of a trace that somebody else began are theirs to choose, and the
-    /// first words stay.
+    /// Sets the labels of the trace, unless the trace was started by the caller or already has labels.
     #[must_use]
     pub fn with_labels(mut self, name: &str, session: &str) -> Self {
-        if !self.foreign && self.about.is_none() {
+        if !self.remote && self.labels.is_none() {
             let short = |text: &str| match text.len() <= LABEL_MAX {
                 true => text.to_owned(),
                 false => "…".to_owned(),
             };
-            self.about = Some(Arc::new(TraceLabels {
+            self.labels = Some(Arc::new(TraceLabels {
                 name: short(name),
                 session: short(session),
             }));
@@ -88,18 +87,18 @@ impl SpanContext {
         self
     }
 
-    /// What every span of this trace repeats.
+    /// The labels of the trace, if they are set.
     pub fn labels(&self) -> Option<&TraceLabels> {
-        self.about.as_deref()
+        self.labels.as_deref()
     }
 
-    /// Reads what a caller sent; `None` when it is missing or not as the standard says.
+    /// Parses a caller's `traceparent` and `tracestate`; `None` if `traceparent` is invalid.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let mut parts = traceparent.trim().split('-');
         let version = hex(parts.next()?, 2)?;
         let (trace, span) = (hex(parts.next()?, 32)?, hex(parts.next()?, 16)?);
         let flags = hex(parts.next()?, 2)?;
-        // A later version may add parts; this one has none, and 255 is no version.
+        // Later versions may add parts; version 0 may not, and version 255 is invalid.
         let is_whole = version != 0 || parts.next().is_none();
         if version == 0xff || trace == 0 || span == 0 || !is_whole {
             return None;
@@ -109,19 +108,19 @@ impl SpanContext {
             span: u64::try_from(span).ok()?,
             parent: 0,
             flags: u8::try_from(flags).ok()? & KNOWN_FLAGS,
-            foreign: true,
+            remote: true,
             state: tracestate.filter(|state| is_state(state)).map(Arc::from),
-            about: None,
+            labels: None,
         })
     }
 
-    /// Reads the context in a request's `_meta`.
+    /// Extracts the context from a request's `_meta`.
     pub fn from_meta(meta: &Map<String, Value>) -> Option<Self> {
         let text = |key| meta.get(key).and_then(Value::as_str);
         Self::parse(text(TRACEPARENT)?, text(TRACESTATE))
     }
 
-    /// Puts this context into a request's `_meta` in place of whatever was there, and takes `baggage` out.
+    /// Writes this context into a request's `_meta`, replacing any other context, and removes `baggage`.
     pub fn inject(&self, meta: &mut Map<String, Value>) {
         meta.insert(TRACEPARENT.to_owned(), self.traceparent().into());
         match &self.state {
@@ -131,7 +130,7 @@ impl SpanContext {
         meta.remove(BAGGAGE);
     }
 
-    /// The context as `traceparent` has it.
+    /// The value of `traceparent`.
     pub fn traceparent(&self) -> String {
         format!(
             "00-{:032x}-{:016x}-{:02x}",
@@ -139,43 +138,43 @@ impl SpanContext {
         )
     }
 
-    /// What tracing systems want to find again, as it came.
+    /// The caller's `tracestate`, verbatim.
     pub fn tracestate(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// The trace's id.
+    /// The trace id.
     pub fn trace_id(&self) -> TraceId {
         TraceId::from_bytes(self.trace.to_be_bytes())
     }
 
-    /// The trace's id as bytes.
+    /// The trace id as bytes.
     pub fn trace_bytes(&self) -> [u8; 16] {
         self.trace.to_be_bytes()
     }
 
-    /// The span's id as bytes.
+    /// The span id as bytes.
     pub fn span_bytes(&self) -> [u8; 8] {
         self.span.to_be_bytes()
     }
 
-    /// The id of the span above, if there is one.
+    /// The id of the parent span, if there is one.
     pub fn parent_bytes(&self) -> Option<[u8; 8]> {
         (self.parent != 0).then(|| self.parent.to_be_bytes())
     }
 
-    /// Whether the caller wants the trace to be kept.
+    /// Whether the trace is sampled.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// The flags, as `traceparent` has them.
+    /// The trace flags of `traceparent`.
     pub fn flags(&self) -> u8 {
         self.flags
     }
 }
 
-/// Lower-case hex digits of exactly one length.
+/// Parses exactly `length` lower-case hex digits.
 fn hex(text: &str, length: usize) -> Option<u128> {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != length || !text.bytes().all(is_hex) {
@@ -207,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn r_obs_02_a_callers_trace_context_is_read_as_the_standard_says() {
+    fn r_obs_02_a_callers_trace_context_is_parsed_as_the_standard_says() {
         let good = format!("00-{TRACE}-00f067aa0ba902b7-01");
         check(&good, Some(&good));
         let unsampled = format!("00-{TRACE}-00f067aa0ba902b7-00");
         check(&unsampled, Some(&unsampled));
         assert!(!SpanContext::parse(&unsampled, None).unwrap().is_sampled());
-        // Unknown flags are not handed on; a later version is read as far as it is known.
+        // Unknown flags are not propagated; a later version is parsed as far as it is known.
         check(
             &format!("00-{TRACE}-00f067aa0ba902b7-ff"),
             Some(&format!("00-{TRACE}-00f067aa0ba902b7-03")),
@@ -236,23 +235,23 @@ mod tests {
     }
 
     #[test]
-    fn r_obs_02_the_context_is_handed_on_and_baggage_is_not() {
+    fn r_obs_02_the_context_is_propagated_and_baggage_is_not() {
         let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
         let meta = json!({"traceparent": parent, "tracestate": "a=1,b=2", "baggage": "user=ada", "own": 1});
         let mut meta = meta.as_object().cloned().unwrap();
         let context = SpanContext::from_meta(&meta).unwrap();
         let below = context.child(7);
         below.inject(&mut meta);
-        let handed_on = json!({
+        let propagated = json!({
             "traceparent": format!("00-{TRACE}-0000000000000007-01"), "tracestate": "a=1,b=2", "own": 1,
         });
-        assert_eq!(Value::Object(meta), handed_on);
+        assert_eq!(Value::Object(meta), propagated);
         assert_eq!(below.parent_bytes(), Some(context.span_bytes()));
         assert_eq!(below.trace_id(), context.trace_id());
     }
 
     #[test]
-    fn a_state_that_is_too_long_or_not_printable_is_left_out() {
+    fn a_state_that_is_too_long_or_not_printable_is_dropped() {
         let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
         let state = |text: &str| {
             let context = SpanContext::parse(&parent, Some(text)).unwrap();
@@ -265,16 +264,19 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_foreign_trace_are_not_ours() {
+    fn a_remote_trace_gets_no_labels() {
         let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
-        let foreign = SpanContext::parse(&parent, None).unwrap();
-        assert_eq!(foreign.child(1).with_labels("call", "s").labels(), None);
+        let remote = SpanContext::parse(&parent, None).unwrap();
+        assert_eq!(remote.child(1).with_labels("call", "s").labels(), None);
         let own = SpanContext::root(&TraceId::from_bytes([1; 16]), 5).unwrap();
         let own = own
             .with_labels("call", "s")
             .with_labels("later", "t")
             .child(6);
-        assert_eq!(own.labels().map(|words| words.name.as_str()), Some("call"));
+        assert_eq!(
+            own.labels().map(|labels| labels.name.as_str()),
+            Some("call")
+        );
         assert_eq!(SpanContext::root(&TraceId::from_bytes([0; 16]), 5), None);
     }
 }

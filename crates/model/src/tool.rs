@@ -1,4 +1,4 @@
-//! A tool that was looked at and accepted.
+//! An admitted tool of a server.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,38 +8,38 @@ use serde_json::value::RawValue;
 
 use crate::{ExposedName, Fingerprint};
 
-/// A tool of a server. The definition is kept as the server wrote it; what listings need is beside it,
-/// so that reading the catalog parses no JSON.
+/// A tool of a server. The definition is stored verbatim; the other fields hold what listings need, so that reading the
+/// catalog parses no JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
-    /// The server's own name for it.
+    /// The name that the server uses.
     pub name: String,
-    /// The name models see.
+    /// The name that models see.
     pub exposed: ExposedName,
-    /// The definition, byte for byte.
+    /// The definition, byte for byte as the server sent it.
     pub definition: Arc<str>,
-    /// The definition as one hash.
+    /// Hash of the canonical definition.
     pub fingerprint: Fingerprint,
     /// One line of at most 80 characters, derived from the description.
     pub summary: String,
-    /// The server's hints; never a reason to allow more.
+    /// The server's hints. They never make a policy more permissive.
     pub annotations: Annotations,
-    /// The server's own word that it should no longer be used.
+    /// Whether the server marks the tool as deprecated.
     pub deprecated: bool,
-    /// About how many tokens the definition costs a model.
+    /// Estimated number of tokens of the definition.
     pub tokens: u32,
 }
 
-/// A server's hints about a tool.
+/// A server's hints about a tool; `None` where the server gives no hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Annotations {
-    /// It changes nothing.
+    /// The tool changes nothing (`readOnlyHint`).
     pub read_only: Option<bool>,
-    /// It may destroy something.
+    /// The tool may delete or overwrite something (`destructiveHint`).
     pub destructive: Option<bool>,
-    /// Calling it twice is like calling it once.
+    /// Repeated calls have the same effect as one (`idempotentHint`).
     pub idempotent: Option<bool>,
-    /// It reaches beyond this machine.
+    /// The tool interacts with external systems (`openWorldHint`).
     pub open_world: Option<bool>,
 }
 
@@ -51,37 +51,40 @@ impl Annotations {
     }
 }
 
-/// The parts of a definition that views look into, borrowed from its bytes.
+/// The members of a definition that views need, borrowed from its bytes.
 #[derive(Debug, Deserialize)]
 pub struct DefinitionParts<'a> {
-    /// The name.
+    /// `name`.
     #[serde(borrow)]
     pub name: Cow<'a, str>,
-    /// The title.
+    /// `title`.
     #[serde(borrow, default)]
     pub title: Option<Cow<'a, str>>,
-    /// The description.
+    /// `description`.
     #[serde(borrow, default)]
     pub description: Option<Cow<'a, str>>,
-    /// The schema of the arguments.
+    /// `inputSchema`: the schema of the arguments.
     #[serde(borrow, default, rename = "inputSchema")]
     pub input_schema: Option<&'a RawValue>,
-    /// The schema of the structured result.
+    /// `outputSchema`: the schema of the structured result.
     #[serde(borrow, default, rename = "outputSchema")]
     pub output_schema: Option<&'a RawValue>,
-    /// The hints.
+    /// `annotations`: the hints.
     #[serde(borrow, default)]
     pub annotations: Option<&'a RawValue>,
 }
 
 impl Tool {
-    /// Looks into the definition. It was parsed when it was admitted, so this fails only for a record
-    /// that was damaged since.
+    /// Parses the definition.
+    ///
+    /// # Errors
+    ///
+    /// Fails only if the record was damaged after the tool was admitted.
     pub fn parts(&self) -> Result<DefinitionParts<'_>, serde_json::Error> {
         serde_json::from_str(&self.definition)
     }
 
-    /// The schema of the arguments as text; a tool without one takes any object.
+    /// The input schema as JSON text; `{"type":"object"}` if the tool has none.
     pub fn input_schema(&self) -> &str {
         match self.parts() {
             Ok(DefinitionParts {

@@ -1,14 +1,14 @@
-//! Untrusted text, and the only way to show it.
+//! Untrusted text and how to display it safely.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::hidden::{Marked, marked};
+use crate::hidden::{CheckedChar, checked_chars};
 
-/// Text from a server, a file or a person. Its `Display` escapes every character that could deceive a reader or
-/// a terminal: control characters, bidirectional overrides, and characters that cannot be seen.
+/// Text from a server, a file or a user. Its `Display` escapes every character that could mislead a reader or a
+/// terminal: control characters, bidirectional overrides, and invisible characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UntrustedText<'a> {
     text: &'a str,
@@ -17,7 +17,7 @@ pub struct UntrustedText<'a> {
 }
 
 impl<'a> UntrustedText<'a> {
-    /// Wraps a text; line breaks and tabs are escaped too.
+    /// Wraps a text for display on one line; line breaks and tabs are escaped too.
     pub fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -26,7 +26,7 @@ impl<'a> UntrustedText<'a> {
         }
     }
 
-    /// Wraps a text whose line breaks and tabs are kept, for showing in a block of its own.
+    /// Wraps a text for display in a block of its own; line breaks and tabs are kept.
     pub fn block(text: &'a str) -> Self {
         Self {
             text,
@@ -35,7 +35,7 @@ impl<'a> UntrustedText<'a> {
         }
     }
 
-    /// Shows at most so many characters, with a mark where it was cut.
+    /// Limits the number of displayed characters; `…` marks a truncated text.
     pub fn shortened(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
@@ -43,7 +43,7 @@ impl<'a> UntrustedText<'a> {
 
 impl fmt::Display for UntrustedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (count, Marked { character, hidden }) in marked(self.text).enumerate() {
+        for (count, CheckedChar { character, hidden }) in checked_chars(self.text).enumerate() {
             if count >= self.limit {
                 return f.write_str("…");
             }
@@ -60,26 +60,27 @@ impl fmt::Display for UntrustedText<'_> {
     }
 }
 
-/// The characters of a text without hidden ones; white space stays.
+/// The characters of a text without hidden ones; white space is kept.
 pub fn visible_characters(text: &str) -> impl Iterator<Item = char> + '_ {
-    let is_shown = |marked: &Marked| !marked.hidden || marked.character.is_whitespace();
-    marked(text).filter(is_shown).map(|marked| marked.character)
+    let is_visible = |checked: &CheckedChar| !checked.hidden || checked.character.is_whitespace();
+    checked_chars(text)
+        .filter(is_visible)
+        .map(|checked| checked.character)
 }
 
-/// Text with hidden characters written as `\u{…}`, for readers that get text as a value: models and forms. Line
-/// breaks, carriage returns and tabs stay.
+/// Escapes hidden characters as `\u{…}`, for models and forms. Line breaks, carriage returns and tabs are kept.
 pub fn escape_hidden(text: &str) -> Cow<'_, str> {
-    escaped(text, |out, character| {
+    escape_with(text, |out, character| {
         use fmt::Write;
         // Writing to a string does not fail.
         let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
     })
 }
 
-/// JSON text with hidden characters written as `\uXXXX`: the same value, safe to print on a terminal.
+/// Escapes hidden characters in JSON text as `\uXXXX`. The value is unchanged and the text is safe on a terminal.
 pub fn escape_hidden_json(json: &str) -> Cow<'_, str> {
-    // In valid JSON such a character can only be inside a string, where an escape means the same.
-    escaped(json, |out, character| {
+    // In valid JSON a hidden character can only occur inside a string, where the escape is equivalent.
+    escape_with(json, |out, character| {
         use fmt::Write;
         for unit in character.encode_utf16(&mut [0; 2]) {
             let _ = write!(out, "\\u{unit:04x}");
@@ -87,45 +88,45 @@ pub fn escape_hidden_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON text with the hidden characters of its strings and keys written as `\u{…}`, however the server wrote them:
-/// for definitions that models read. JSON without any stays byte for byte.
+/// Escapes hidden characters in the strings and keys of JSON text as `\u{…}`, whether the server wrote them literally
+/// or as escapes. Used for definitions that models read. Text without hidden characters is returned unchanged.
 pub fn escape_hidden_values(json: &str) -> Cow<'_, str> {
-    // An escape may stand for a hidden character; most definitions have neither.
+    // A JSON escape may encode a hidden character; most definitions contain neither.
     if !json.contains("\\u") && matches!(escape_hidden(json), Cow::Borrowed(_)) {
         return Cow::Borrowed(json);
     }
-    let Ok(read) = serde_json::from_str::<Value>(json) else {
+    let Ok(value) = serde_json::from_str::<Value>(json) else {
         return escape_hidden_json(json);
     };
-    match shown(&read) {
-        Some(shown) => Cow::Owned(shown.to_string()),
+    match escape_value(&value) {
+        Some(escaped) => Cow::Owned(escaped.to_string()),
         None => Cow::Borrowed(json),
     }
 }
 
-/// The value with its hidden characters written out, unless it has none.
-fn shown(value: &Value) -> Option<Value> {
+/// The value with its hidden characters escaped; `None` if it has none.
+fn escape_value(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => match escape_hidden(text) {
-            Cow::Owned(shown) => Some(Value::String(shown)),
+            Cow::Owned(escaped) => Some(Value::String(escaped)),
             Cow::Borrowed(_) => None,
         },
         Value::Array(items) => {
-            let shown_items: Vec<_> = items.iter().map(shown).collect();
-            shown_items.iter().any(Option::is_some).then(|| {
-                let pairs = shown_items.into_iter().zip(items);
+            let escaped: Vec<_> = items.iter().map(escape_value).collect();
+            escaped.iter().any(Option::is_some).then(|| {
+                let pairs = escaped.into_iter().zip(items);
                 pairs
-                    .map(|(shown, item)| shown.unwrap_or_else(|| item.clone()))
+                    .map(|(escaped, item)| escaped.unwrap_or_else(|| item.clone()))
                     .collect()
             })
         }
         Value::Object(members) => {
-            let is_shown = |(name, value): (&String, &Value)| {
-                matches!(escape_hidden(name), Cow::Owned(_)) || shown(value).is_some()
+            let has_hidden = |(name, value): (&String, &Value)| {
+                matches!(escape_hidden(name), Cow::Owned(_)) || escape_value(value).is_some()
             };
-            members.iter().any(is_shown).then(|| {
+            members.iter().any(has_hidden).then(|| {
                 let pairs = members.iter().map(|(name, value)| {
-                    let value = shown(value).unwrap_or_else(|| value.clone());
+                    let value = escape_value(value).unwrap_or_else(|| value.clone());
                     (escape_hidden(name).into_owned(), value)
                 });
                 Value::Object(pairs.collect())
@@ -135,22 +136,22 @@ fn shown(value: &Value) -> Option<Value> {
     }
 }
 
-fn escaped(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
-    let is_shown =
-        |marked: &Marked| !marked.hidden || matches!(marked.character, '\n' | '\r' | '\t');
+fn escape_with(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
+    let is_kept =
+        |checked: &CheckedChar| !checked.hidden || matches!(checked.character, '\n' | '\r' | '\t');
     let is_plain =
         |byte: u8| (byte >= 0x20 && byte != 0x7f) || matches!(byte, b'\n' | b'\r' | b'\t');
     if text.is_ascii() && text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
     }
-    if marked(text).all(|marked| is_shown(&marked)) {
+    if checked_chars(text).all(|checked| is_kept(&checked)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 64);
-    for marked in marked(text) {
-        match is_shown(&marked) {
-            true => out.push(marked.character),
-            false => escape(&mut out, marked.character),
+    for checked in checked_chars(text) {
+        match is_kept(&checked) {
+            true => out.push(checked.character),
+            false => escape(&mut out, checked.character),
         }
     }
     Cow::Owned(out)
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_cannot_move_the_cursor_or_hide() {
+    fn untrusted_text_cannot_move_the_cursor_or_hide() {
         let text = "ok\u{1b}[2Jgone\u{202e}abc\u{e0041}\u{200b}\nnext";
         let shown = UntrustedText::new(text).to_string();
         assert_eq!(

@@ -124,7 +124,6 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  pegboard search create issue\n  pegboard search --limit 20 file\n  \
         pegboard search --explain turn my spreadsheet into something printable\n  \
-        pegboard search --batch --catalog tools.jsonl < queries.jsonl\n  \
         pegboard search --forget"
     )]
     Search(SearchArgs),
@@ -365,7 +364,7 @@ pub(crate) struct ToolArgs {
 #[derive(Args)]
 pub(crate) struct SearchArgs {
     /// What the tool should do, or its name
-    #[arg(required_unless_present_any = ["batch", "forget"])]
+    #[arg(required_unless_present = "forget")]
     pub(crate) words: Vec<String>,
     /// Maximum number of tools [default: 10]
     #[arg(long)]
@@ -374,44 +373,11 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     /// Rank by words alone, not by meaning
-    #[arg(long = "words", conflicts_with_all = ["batch", "forget"])]
+    #[arg(long = "words", conflicts_with = "forget")]
     pub(crate) words_only: bool,
     /// Delete the search history (see the setting `remember_searches`)
-    #[arg(long, conflicts_with_all = ["words", "batch", "explain"])]
+    #[arg(long, conflicts_with_all = ["words", "explain"])]
     pub(crate) forget: bool,
-    /// Answer queries from standard input over the catalog of a file, one JSON line each
-    #[arg(long, requires = "catalog", conflicts_with_all = ["words", "explain"])]
-    pub(crate) batch: bool,
-    /// The file of `--batch`: one tool a line with id, name, server, description, input_schema
-    #[arg(long, value_name = "FILE", requires = "batch")]
-    pub(crate) catalog: Option<PathBuf>,
-    /// How `--batch` ranks; the others are there to compare with
-    #[arg(long, value_enum, default_value_t = SearchMethod::Full, requires = "batch")]
-    pub(crate) method: SearchMethod,
-}
-
-/// A way to rank.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum SearchMethod {
-    /// Words and meaning
-    Full,
-    /// Words alone: fields, stems, synonyms, typos
-    Words,
-    /// Plain BM25 over name and description
-    Bm25,
-    /// The query as a part of name or description
-    Substring,
-}
-
-impl From<SearchMethod> for pegboard_search::Method {
-    fn from(method: SearchMethod) -> Self {
-        match method {
-            SearchMethod::Full => Self::Full,
-            SearchMethod::Words => Self::Words,
-            SearchMethod::Bm25 => Self::Bm25,
-            SearchMethod::Substring => Self::Substring,
-        }
-    }
 }
 
 #[derive(Args)]

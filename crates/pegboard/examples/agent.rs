@@ -1,7 +1,7 @@
 //! An agent with its own tool and every tool of every configured MCP server.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use pegboard::agent::{AgentEvent, Anthropic, Cancel, Conversation};
+use pegboard::agent::{AgentEvent, Anthropic, CancellationToken, Conversation};
 use pegboard::{Pegboard, Secret, ToolResult};
 use serde_json::json;
 
@@ -25,7 +25,7 @@ async fn main() -> ToolResult<()> {
         AgentEvent::CallFinished { tool, took, .. } => eprintln!("[{tool}: {took:?}]"),
         _ => {}
     };
-    let (mut conversation, cancel) = (Conversation::new(), Cancel::new());
+    let (mut conversation, cancel) = (Conversation::new(), CancellationToken::new());
     for task in std::env::args().skip(1) {
         let run = agent.run(&mut conversation, &task, &cancel, &show).await;
         println!("\n{:?}, {} tokens saved", run.usage, run.saved_tokens);

@@ -198,8 +198,3 @@ pub use pegboard_model::{
 };
 #[cfg(feature = "otlp")]
 pub use pegboard_trace::Redactor;
-
-/// Returns the embedded sentence encoder, or `None` in a build without the feature `meaning`.
-pub fn encoder() -> Option<std::sync::Arc<dyn pegboard_hub::Encoder>> {
-    meaning::encoder()
-}

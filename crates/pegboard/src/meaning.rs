@@ -90,7 +90,7 @@ impl Encoder for EmbeddedEncoder {
         Arc::new(vectors)
     }
 
-    fn rest(&self) {
+    fn release_memory(&self) {
         if let Some(Some(encoder)) = self.0.get() {
             encoder.release_memory();
         }

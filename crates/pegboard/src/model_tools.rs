@@ -48,7 +48,7 @@ impl Pegboard {
     /// let (id, name) = (block["id"].as_str().unwrap_or(""), block["name"].as_str().unwrap_or(""));
     /// let call = pegboard::agent::tool_use(id, name, block["input"].clone());
     /// let result = pegboard.run_tool_use(tools, &call).await;
-    /// println!("{:?} by {:?}", result.answer.body, result.used);
+    /// println!("{:?} by {:?}", result.output.body, result.used);
     /// # }
     /// ```
     pub async fn run_tool_use(&self, definitions: &Definitions, call: &ToolUse) -> ExecutedCall {

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use pegboard_config::{LoadedConfig, Settings};
-use pegboard_hub::{
-    ApprovalSettings, Hub, HubParts, HubSettings, NoApprover, RefreshOnStart, StaleRefresh,
-    SystemClock,
-};
+use pegboard_hub::{ApprovalSettings, Hub, HubParts, HubSettings, NoApprover, SystemClock};
 use pegboard_model::{
     ConfigHash, Reason, Recorder, Secret, ServerName, ServerSpec, ToolError, ToolRef, ToolResult,
     UntrustedText,
@@ -130,7 +127,7 @@ impl Pegboard {
     /// Returns a summary of all tools for a system prompt, with fewer than 500 tokens. Starts no server.
     pub fn context_summary(&self) -> String {
         let essential = &self.configuration.loaded.settings.essential;
-        pegboard_catalog::context_summary(&self.hub.catalog(), essential)
+        pegboard_metatools::context_summary(&self.hub.catalog(), essential)
     }
 
     /// Returns the configuration that this Pegboard was opened with.
@@ -268,15 +265,8 @@ pub(crate) fn approval_settings(settings: &Settings) -> ApprovalSettings {
 fn hub_settings(loaded: &LoadedConfig) -> HubSettings {
     let settings = &loaded.settings;
     HubSettings {
-        refresh_on_start: match settings.refresh_on_start {
-            pegboard_config::RefreshOnStart::Unknown => RefreshOnStart::Unknown,
-            pegboard_config::RefreshOnStart::Stale => RefreshOnStart::Stale,
-            pegboard_config::RefreshOnStart::All => RefreshOnStart::All,
-        },
-        stale_refresh: match settings.stale_refresh {
-            pegboard_config::StaleRefresh::Background => StaleRefresh::Background,
-            pegboard_config::StaleRefresh::Always => StaleRefresh::Always,
-        },
+        refresh_on_start: settings.refresh_on_start,
+        stale_refresh: settings.stale_refresh,
         concurrent_discoveries: settings.concurrent_discoveries,
         answer_deadline: settings.answer_deadline,
         asking: approval_settings(settings),

@@ -1,9 +1,8 @@
-//! Measures how long indexing and searching take over made-up catalogs.
+//! Measures indexing and searching of generated catalogs.
 //!
-//! `speed [TOOLS...]` prints one line per size (1,000, 10,000 and 100,000 unless told otherwise): the time to read
-//! all tools and the time to put the segments together, each the median of several runs, and the median and 95th
-//! percentile of searches: by words, and by meaning, first without the time that encoding the request takes, then
-//! the encoding of requests of 8 to 28 tokens alone, and then both.
+//! `speed [TOOLS...]` prints one line per size (default: 1,000, 10,000 and 100,000): the time to build the segments and
+//! the time to merge them, each the median of several runs, and the median and 95th percentile of searches by words and
+//! by meaning: without encoding, only encoding of queries of 8 to 28 tokens, and both.
 
 #![allow(
     clippy::expect_used,
@@ -24,7 +23,7 @@ use pegboard_search::{
     build_segments,
 };
 
-/// Tools of a server.
+/// Number of tools per server.
 const TOOLS_OF_SERVER: usize = 20;
 
 const VERBS: &[&str] = &[
@@ -40,7 +39,7 @@ const GLUE: &[&str] = &[
     "the", "a", "of", "with", "and", "to", "in", "for", "returns", "given", "use", "this", "tool",
 ];
 
-/// Requests as people and models write them, most of them short.
+/// Typical queries of people and models, most of them short.
 const REQUESTS: &[&str] = &[
     "what is on my calendar today",
     "list the open issues of this repository",
@@ -64,7 +63,7 @@ const REQUESTS: &[&str] = &[
     "take the numbers from the report that came yesterday, put them into a new sheet and share it with finance",
 ];
 
-/// A small generator of numbers, the same in each run.
+/// A deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -75,7 +74,7 @@ impl Dice {
         (self.0 >> 11) as usize % sides.max(1)
     }
 
-    /// Words as texts have them: a few very often, most hardly ever.
+    /// A word with a realistic frequency distribution: few are common, most are rare.
     fn word(&mut self) -> String {
         match self.roll(10) {
             0..=3 => GLUE[self.roll(GLUE.len())].into(),
@@ -163,13 +162,13 @@ fn segment(reader: &mut SegmentBuilder, made: &Made) -> Arc<Segment> {
     Arc::new(reader.segment(Some(server), tools))
 }
 
-/// Vectors of each server's tools and of the server, as they are kept.
-struct Kept {
+/// The vectors of each server and its tools.
+struct StoredVectors {
     tools: Vec<Vec<[PackedVector; 2]>>,
     servers: Vec<PackedVector>,
 }
 
-impl Vectors for Kept {
+impl Vectors for StoredVectors {
     fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]) {
         score_pairs(&self.tools[segment], query, document, short);
     }
@@ -250,7 +249,7 @@ fn measure(
     });
     let mut packed = || PackedVector::from(&vector(&mut dice));
     let mut of_server = |made: &Made| made.tools.iter().map(|_| [packed(), packed()]).collect();
-    let kept = Kept {
+    let kept = StoredVectors {
         tools: made.iter().map(&mut of_server).collect(),
         servers: made.iter().map(|_| packed()).collect(),
     };
@@ -289,7 +288,7 @@ fn measure(
     );
 }
 
-/// What the last of some runs made, and the median of their times.
+/// The result of the last run and the median time of several runs.
 fn median_time<Made>(run: impl Fn() -> Made) -> (Made, Duration) {
     let mut times = [Duration::ZERO; 9];
     for time in &mut times {

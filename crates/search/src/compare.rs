@@ -1,4 +1,4 @@
-//! How near each tool is to a request in meaning.
+//! Comparison of a query with all tools by meaning.
 
 use std::sync::{LazyLock, Mutex};
 use std::thread::{self, available_parallelism};
@@ -7,14 +7,14 @@ use crate::index::Index;
 use crate::query::SemanticQuery;
 use crate::scratch::{Scratch, fill};
 
-/// Tools whose vectors are worth a second thread, which takes a while to begin.
+/// Minimum number of tools that justify the start-up time of a second thread.
 const MIN_SPLIT_TOOLS: usize = 4_000;
 
-/// Whether this process may run two threads at once.
+/// Whether this process can run two threads in parallel.
 static HAS_TWO_CPUS: LazyLock<bool> =
     LazyLock::new(|| available_parallelism().is_ok_and(|number| number.get() > 1));
 
-/// Where the cosines of some segments are written.
+/// The output buffers for some segments.
 struct Part<'a> {
     /// The first of the segments.
     segment: usize,
@@ -24,7 +24,7 @@ struct Part<'a> {
 }
 
 impl Index {
-    /// Writes the cosines of all tools and servers; what has no vector stays `NaN`.
+    /// Writes the cosines of all tools and servers; NaN where there is no vector.
     pub(crate) fn compare(&self, meaning: SemanticQuery<'_>, scratch: &mut Scratch) {
         fill(&mut scratch.document, self.len(), f32::NAN);
         fill(&mut scratch.short, self.len(), f32::NAN);
@@ -49,7 +49,7 @@ impl Index {
         thread::scope(|scope| {
             let _ = thread::Builder::new().spawn_scoped(scope, compare_other);
             self.compare_part(meaning, one);
-            // Nobody waits for a thread that could not begin.
+            // If the thread could not be started, this one does its part too.
             compare_other();
         });
     }
@@ -69,7 +69,7 @@ impl Index {
         }
     }
 
-    /// Parts with about as many tools each.
+    /// Splits the buffers into two parts with about the same number of tools.
     fn halves<'a>(&self, all: Part<'a>) -> (Part<'a>, Part<'a>) {
         let half = self.len() / 2;
         let starts_late = |segment: &usize| self.range(*segment).start >= half;

@@ -1,7 +1,7 @@
-//! How many typos lie between two words: a letter too many, missing, wrong, or two swapped.
+//! Number of typos between two words: an extra, missing or wrong letter, or two swapped letters.
 
-/// The typos between two words, when there are at most so many.
-pub(crate) fn typos(one: &str, other: &str, most: u8) -> Option<u8> {
+/// The number of typos between two words; `None` if there are more than `max`.
+pub(crate) fn typos(one: &str, other: &str, max: u8) -> Option<u8> {
     if one == other {
         return Some(0);
     }
@@ -11,7 +11,7 @@ pub(crate) fn typos(one: &str, other: &str, most: u8) -> Option<u8> {
     let one = one.get(..one.len() - back)?;
     let other = other.get(..other.len() - back)?;
 
-    // What is left after the shared ends is short, whenever there is one typo only.
+    // With a single typo, only a few letters differ after removing the shared ends.
     let (mut these, mut those) = (one.chars(), other.chars());
     let first = (these.next(), these.next(), these.next());
     let second = (those.next(), those.next(), those.next());
@@ -22,14 +22,14 @@ pub(crate) fn typos(one: &str, other: &str, most: u8) -> Option<u8> {
         ((a, b, None), (c, d, None)) if a == d && b == c => return Some(1),
         _ => {}
     }
-    if most < 2 || one.len().abs_diff(other.len()) > 4 * usize::from(most) {
+    if max < 2 || one.len().abs_diff(other.len()) > 4 * usize::from(max) {
         return None;
     }
     let count = strsim::osa_distance(one, other);
-    u8::try_from(count).ok().filter(|count| *count <= most)
+    u8::try_from(count).ok().filter(|count| *count <= max)
 }
 
-/// Bytes of the start that two texts share.
+/// Length in bytes of the common prefix.
 fn common(one: impl Iterator<Item = char>, other: impl Iterator<Item = char>) -> usize {
     one.zip(other)
         .take_while(|(a, b)| a == b)
@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_way_agrees_with_the_long_one(one in "[ab]{0,6}", other in "[abä]{0,6}") {
+        fn the_fast_path_agrees_with_the_full_distance(one in "[ab]{0,6}", other in "[abä]{0,6}") {
             let long = strsim::osa_distance(&one, &other);
             for most in 1..=2 {
                 let expected = u8::try_from(long).ok().filter(|count| *count <= most);

@@ -1,71 +1,71 @@
-//! ScoreExplanation a tool was found, in parts that add up to its score.
+//! Explanation of a score: the parts that add up to it.
 
 use crate::text::Field;
 
-/// ScoreExplanation a tool was found. `score = name + words + coverage + server + meaning + memory`.
+/// The parts of a score. `score = name + words + coverage + server + meaning + memory`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoreExplanation {
-    /// How the request as a whole matches a name, and what that adds.
+    /// The match of the whole query with a name, if there is one.
     pub name: Option<NameMatch>,
-    /// The words that matched; their weights add up to `words`.
+    /// The matched words; their weights add up to `words`.
     pub matched: Vec<MatchedWord>,
-    /// What the words add.
+    /// The part of words.
     pub words: f32,
-    /// What it adds how much of the tool's name these words are.
+    /// The part of name coverage: how much of the tool's name the words cover.
     pub coverage: f32,
-    /// What the meaning of its server adds.
+    /// The part of the server's meaning.
     pub server: f32,
-    /// What the meaning adds.
+    /// The part of the tool's meaning.
     pub meaning: f32,
-    /// The cosines behind it: with the document, and with the server and name.
+    /// The cosines with the document vector and the short vector.
     pub cosines: Option<(f32, f32)>,
-    /// What past searches add.
+    /// The part of past calls.
     pub memory: f32,
 }
 
-/// A request that is, or nearly is, a tool's name.
+/// A query that is, or nearly is, a tool name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NameMatch {
-    /// How near.
+    /// How closely the name matches.
     pub kind: NameMatchKind,
-    /// What it adds.
+    /// The part of the score.
     pub score: f32,
 }
 
-/// How near a request is to a name.
+/// How closely a query matches a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameMatchKind {
-    /// It is the name, with or without the server.
+    /// The query is the name, with or without the server.
     Exact,
-    /// The name starts with it.
+    /// The query is a prefix of the name.
     Prefix,
-    /// It is the name with so many typos.
+    /// The query is the name with this number of typos.
     Typo(u8),
 }
 
-/// A word that matched.
+/// A matched query word.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchedWord {
-    /// The word as the request has it.
+    /// The word as written in the query.
     pub word: String,
-    /// The word of the index that it met, in its indexed form.
+    /// The term of the index that it matched, in its indexed form.
     pub term_text: String,
-    /// How they are related.
+    /// How the word and the term are related.
     pub via: MatchKind,
-    /// Where the tool has it.
+    /// The fields of the tool that contain the term.
     pub fields: Vec<Field>,
-    /// What it adds to the score.
+    /// The contribution to the score.
     pub weight: f32,
 }
 
-/// How a word of a request is related to the word that it met.
+/// How a query word is related to the matched term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatchKind {
     /// The same word, or another form of it.
     Same,
     /// Two words written as one.
     Joined,
-    /// A word that means about the same.
+    /// A word with a similar meaning.
     Synonym,
     /// A word that differs by a typo.
     Typo,

@@ -1,4 +1,4 @@
-//! The parts of a score, put together.
+//! Combination of the parts of a score.
 
 use crate::index::Index;
 use crate::parsed_query::ParsedQuery;
@@ -8,28 +8,28 @@ use crate::weights::{
     SERVER_SHARE, WORDS_PART,
 };
 
-/// How the parts of one search are scaled: words and meaning are measured in different units, so each is
-/// brought to a span of one over the catalog.
+/// The scaling of the parts of one search. Words and meaning have different units, so each is normalized to a range of
+/// one over the catalog.
 pub(crate) struct Fusion<'i> {
     index: &'i Index,
-    /// What a worth of words is multiplied with.
+    /// Factor of the word score.
     words: f32,
-    /// What a covered name adds.
+    /// Bonus for a fully covered name.
     name: f32,
-    meaning: Option<Span>,
+    meaning: Option<Scale>,
     /// The highest cosine of a tool.
     pub(crate) nearest: f32,
 }
 
-/// The lowest of some values, and what brings the highest to one.
-struct Span {
+/// A linear scale that maps the lowest value to 0 and the highest to 1.
+struct Scale {
     low: f32,
     factor: f32,
 }
 
 /// The parts of one tool's score.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Parts {
+pub(crate) struct ScoreParts {
     pub(crate) name: f32,
     pub(crate) words: f32,
     pub(crate) coverage: f32,
@@ -38,15 +38,15 @@ pub(crate) struct Parts {
     pub(crate) memory: f32,
 }
 
-impl Parts {
+impl ScoreParts {
     pub(crate) fn sum(&self) -> f32 {
         self.name + self.words + self.coverage + self.server + self.meaning + self.memory
     }
 }
 
 impl<'i> Fusion<'i> {
-    /// Looks at a search whose words, servers and cosines are counted.
-    pub(crate) fn of(
+    /// Determines the scaling after words, servers and cosines have been scored.
+    pub(crate) fn new(
         index: &'i Index,
         parsed: &ParsedQuery,
         scratch: &Scratch,
@@ -55,10 +55,10 @@ impl<'i> Fusion<'i> {
         let highest = scratch
             .words
             .iter()
-            .map(|words| words.worth)
+            .map(|words| words.score)
             .fold(0.0, f32::max);
         let (words, name) = if by_meaning {
-            let full = highest.max(FULL_MATCH * parsed.mass);
+            let full = highest.max(FULL_MATCH * parsed.idf_sum);
             (WORDS_PART * inverse(full), NAME_COVERED)
         } else {
             (inverse(highest), NAME_COVERED_ALONE)
@@ -77,7 +77,7 @@ impl<'i> Fusion<'i> {
                 let (own, server) = cosines(scratch, tool, segment);
                 own + server
             });
-            fusion.meaning = Some(Span::of(cosines));
+            fusion.meaning = Some(Scale::new(cosines));
             let own = (0..index.len()).map(|tool| own_cosine(scratch, tool));
             fusion.nearest = own.fold(f32::NEG_INFINITY, f32::max);
         }
@@ -88,34 +88,34 @@ impl<'i> Fusion<'i> {
         self.words
     }
 
-    /// More than words alone can give a tool for which they are worth so much.
-    pub(crate) fn at_most(&self, worth: f32) -> f32 {
-        self.words * worth + self.name
+    /// Upper bound of the words and coverage parts for a word score.
+    pub(crate) fn at_most(&self, score: f32) -> f32 {
+        self.words * score + self.name
     }
 
     /// The parts of a tool's score.
-    pub(crate) fn parts(&self, scratch: &Scratch, tool: usize, segment: usize) -> Parts {
+    pub(crate) fn parts(&self, scratch: &Scratch, tool: usize, segment: usize) -> ScoreParts {
         let of = |values: &[f32], at: usize| values.get(at).copied().unwrap_or(0.0);
         let name = of(&scratch.names, tool);
         if name >= EXACT_NAME {
-            // Tools of the same name are equally good; their exposed names decide.
-            return Parts {
+            // Tools with the same name have equal scores and are ordered by exposed name.
+            return ScoreParts {
                 name,
-                ..Parts::default()
+                ..ScoreParts::default()
             };
         }
         let evidence = scratch.words.get(tool).copied().unwrap_or_default();
-        let words = self.words * evidence.worth;
+        let words = self.words * evidence.score;
         let (mut meaning, mut server) = (0.0, 0.0);
-        if let Some(span) = &self.meaning {
+        if let Some(scale) = &self.meaning {
             let (of_tool, of_server) = cosines(scratch, tool, segment);
-            // Where nothing was compared yet, the words speak for meaning, too.
-            meaning = MEANING_PART * span.place(of_tool).unwrap_or(words / WORDS_PART);
-            server = MEANING_PART * of_server * span.factor;
+            // A tool without a vector uses its word score for meaning as well.
+            meaning = MEANING_PART * scale.normalize(of_tool).unwrap_or(words / WORDS_PART);
+            server = MEANING_PART * of_server * scale.factor;
         }
-        let covered = evidence.of_name * inverse(self.index.name_mass(tool));
+        let covered = evidence.name_coverage * inverse(self.index.name_idf_sum(tool));
         let coverage = self.name * covered.min(1.0);
-        Parts {
+        ScoreParts {
             name,
             words,
             coverage,
@@ -126,8 +126,8 @@ impl<'i> Fusion<'i> {
     }
 }
 
-impl Span {
-    fn of(values: impl Iterator<Item = f32>) -> Self {
+impl Scale {
+    fn new(values: impl Iterator<Item = f32>) -> Self {
         let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite()) {
             low = low.min(value);
@@ -139,15 +139,15 @@ impl Span {
         }
     }
 
-    /// Where a value lies between the lowest and the highest, from 0 to 1.
-    fn place(&self, value: f32) -> Option<f32> {
+    /// Maps a value to the range from 0 to 1; `None` for NaN.
+    fn normalize(&self, value: f32) -> Option<f32> {
         value
             .is_finite()
             .then_some((value - self.low) * self.factor)
     }
 }
 
-/// What a tool and its server add to a cosine. A tool whose server has no vector speaks for it.
+/// The parts of tool and server in the combined cosine. Without a server vector the tool counts in full.
 fn cosines(scratch: &Scratch, tool: usize, segment: usize) -> (f32, f32) {
     let own = own_cosine(scratch, tool);
     let server = scratch.servers.get(segment).copied().unwrap_or(f32::NAN);
@@ -158,7 +158,7 @@ fn cosines(scratch: &Scratch, tool: usize, segment: usize) -> (f32, f32) {
     }
 }
 
-/// The cosine of a tool by itself; not a number while it was not compared.
+/// The cosine of a tool without its server; NaN if it has no vector.
 fn own_cosine(scratch: &Scratch, tool: usize) -> f32 {
     let of = |values: &[f32]| values.get(tool).copied().unwrap_or(f32::NAN);
     DOCUMENT_SHARE * of(&scratch.document) + (1.0 - DOCUMENT_SHARE) * of(&scratch.short)

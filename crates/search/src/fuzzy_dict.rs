@@ -1,16 +1,16 @@
-//! A table of words that finds one by its whole, by its start, or despite a typo or two.
+//! A dictionary that finds words exactly, by prefix, or despite one or two typos.
 
 use crate::distance::typos;
 use crate::weights::{NAMES_COMPARED, NAMES_PASSED};
 
-/// Words sorted twice: by their first letters and by their last ones. A word with a typo keeps one of both.
+/// Words sorted by their first letters and by their last letters. A word with a typo still shares one of both.
 #[derive(Debug, Default)]
 pub(crate) struct FuzzyDict {
     by_start: Vec<Entry>,
     by_end: Vec<Entry>,
 }
 
-/// The letters that are sorted by, as one number, and whose they are.
+/// An entry: the sort key, and the length and id of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     key: u64,
@@ -18,7 +18,7 @@ struct Entry {
     id: u32,
 }
 
-/// Letters that fit into a key.
+/// Number of letters in a key.
 const KEY: usize = 8;
 
 impl FuzzyDict {
@@ -35,8 +35,8 @@ impl FuzzyDict {
         Self { by_start, by_end }
     }
 
-    /// Those that are this word.
-    pub(crate) fn same<'a>(
+    /// Finds the entries that equal `word`.
+    pub(crate) fn find_exact<'a>(
         &self,
         word: &str,
         text: impl Fn(u32) -> &'a str,
@@ -58,50 +58,49 @@ impl FuzzyDict {
         }
     }
 
-    /// Those that are longer and start with it, with their length.
-    pub(crate) fn longer<'a>(
+    /// Finds the longer entries that start with `word`, with their length.
+    pub(crate) fn find_prefix<'a>(
         &self,
         word: &str,
         text: impl Fn(u32) -> &'a str,
         mut found: impl FnMut(u32, usize),
     ) {
-        for entry in sharing(&self.by_start, word.bytes(), KEY)
+        for entry in with_prefix(&self.by_start, word.bytes(), KEY)
             .iter()
             .take(NAMES_PASSED)
         {
             let longer = entry.length as usize > word.len();
-            // A word that fits into the key is settled by the key.
+            // For a word that fits into the key, the key decides.
             if longer && (word.len() <= KEY || text(entry.id).starts_with(word)) {
                 found(entry.id, entry.length as usize);
             }
         }
     }
 
-    /// Those that differ from it by one typo up to so many.
-    pub(crate) fn mistyped<'a>(
+    /// Finds the entries that differ from `word` by 1 to `max_typos` typos.
+    pub(crate) fn find_typos<'a>(
         &self,
         word: &str,
-        most: u8,
+        max_typos: u8,
         text: impl Fn(u32) -> &'a str,
         mut found: impl FnMut(u32, u8),
     ) {
-        // One typo leaves the first or the last half as it is, but for a swap in the middle; two of them leave
-        // a third.
-        let kept = match most {
+        // One typo leaves the first or the last half unchanged, except for a swap in the middle; two typos leave a third.
+        let kept = match max_typos {
             0 | 1 => (word.len() / 2).saturating_sub(1),
             _ => word.len() / 3,
         };
         let kept = kept.clamp(1, KEY);
         let mut compared = 0;
-        let starts = sharing(&self.by_start, word.bytes(), kept);
-        let ends = sharing(&self.by_end, word.bytes().rev(), kept);
+        let starts = with_prefix(&self.by_start, word.bytes(), kept);
+        let ends = with_prefix(&self.by_end, word.bytes().rev(), kept);
         for entry in starts
             .iter()
             .take(NAMES_PASSED)
             .chain(ends.iter().take(NAMES_PASSED))
         {
-            // A letter of another script may be several bytes.
-            let slack = u32::from(most) * if word.is_ascii() { 1 } else { 4 };
+            // Letters of other scripts may have several bytes.
+            let slack = u32::from(max_typos) * if word.is_ascii() { 1 } else { 4 };
             if entry.length.abs_diff(word.len() as u32) > slack {
                 continue;
             }
@@ -109,16 +108,16 @@ impl FuzzyDict {
             if compared > NAMES_COMPARED {
                 return;
             }
-            if let Some(count @ 1..) = typos(word, text(entry.id), most) {
+            if let Some(count @ 1..) = typos(word, text(entry.id), max_typos) {
                 found(entry.id, count);
             }
         }
     }
 }
 
-/// The entries that share so many of a word's first letters.
-fn sharing(table: &[Entry], letters: impl Iterator<Item = u8>, most: usize) -> &[Entry] {
-    let letters: Vec<u8> = letters.take(most.min(KEY)).collect();
+/// The entries that share the first `max` letters.
+fn with_prefix(table: &[Entry], letters: impl Iterator<Item = u8>, max: usize) -> &[Entry] {
+    let letters: Vec<u8> = letters.take(max.min(KEY)).collect();
     let low = key(letters.iter().copied());
     let fixed = 8 * letters.len() as u32;
     let high = low | u64::MAX.checked_shr(fixed).unwrap_or(0);
@@ -158,10 +157,10 @@ mod tests {
     #[test]
     fn whole_words_and_starts_are_found() {
         let mut same = Vec::new();
-        table().same("close", text, |id| same.push(text(id)));
+        table().find_exact("close", text, |id| same.push(text(id)));
         assert_eq!(same, ["close"]);
         let mut longer = Vec::new();
-        table().longer("closeissu", text, |id, _| longer.push(text(id)));
+        table().find_prefix("closeissu", text, |id, _| longer.push(text(id)));
         longer.sort_unstable();
         assert_eq!(longer, ["closeissue", "closeissues"]);
     }
@@ -181,7 +180,7 @@ mod tests {
                 let swapped: String = swapped.into_iter().collect();
                 for typed in [missing, wrong, extra, swapped] {
                     let mut found = typed == word;
-                    table().mistyped(&typed, 1, text, |id, _| found |= text(id) == word);
+                    table().find_typos(&typed, 1, text, |id, _| found |= text(id) == word);
                     assert!(found, "{word} typed as {typed}");
                 }
             }

@@ -1,4 +1,4 @@
-//! Segments together: one vocabulary, postings by term, and tables of names.
+//! The index over all segments: one vocabulary, postings by term, and dictionaries of names.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -7,36 +7,35 @@ use hashbrown::HashTable;
 
 use crate::fuzzy_dict::FuzzyDict;
 use crate::interner::Key;
-use crate::merge::{MergedPostings, Worth};
+use crate::merge::{MergedPostings, TermFrequency};
 use crate::scratch::Scratch;
 use crate::segment::{NAME_FORMS, Segment};
 use crate::text::ToolPosition;
 use crate::vocabulary::{Place, Vocabulary, name_words, word_of};
 
-/// The tools of all segments. Building it reads no text again: words are matched by their kept hashes, and
-/// numbers are copied.
+/// The index over all segments. Building it does not read texts again: terms are matched by their stored keys, and
+/// counts are copied.
 pub struct Index {
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// The number of the first tool of each segment, and behind the last one the number of tools.
+    /// The number of the first tool of each segment, followed by the total number of tools.
     bases: Vec<u32>,
     segment_of: Vec<u32>,
-    /// Finds a term by its word.
+    /// Finds a term by its text.
     table: HashTable<(Key, u32)>,
-    /// Where each term's word is kept: a segment that has it, and its number there.
+    /// A segment that contains each term, and its number there.
     terms: Vec<Place>,
     merged: MergedPostings,
     names: FuzzyDict,
-    /// The words of names: where each is kept, its term, and a table to find mistyped ones.
+    /// The words of names with their terms, and a dictionary to find them despite typos.
     name_words: Vec<(Place, u32)>,
-    near_words: FuzzyDict,
+    name_word_dict: FuzzyDict,
     servers: HashTable<u32>,
-    /// Buffers of searches that are done. They are as long as the catalog, so making them anew costs more
-    /// than many a search.
+    /// Pool of search buffers. They are as long as the catalog, so allocating them costs more than many searches.
     pub(crate) scratches: Mutex<Vec<Scratch>>,
 }
 
 impl Index {
-    /// Puts segments together; [`ToolPosition`] counts them in this order.
+    /// Builds an index; [`ToolPosition::segment`] counts the segments in this order.
     pub fn new(segments: impl IntoIterator<Item = Arc<Segment>>) -> Self {
         let segments: Vec<Arc<Segment>> = segments.into_iter().collect();
         let mut bases = Vec::with_capacity(segments.len() + 1);
@@ -52,14 +51,14 @@ impl Index {
             .zip(&segments)
             .map(|(number, segment)| vocabulary.add(number, segment, &segments))
             .collect();
-        let merged = MergedPostings::of(&segments, &bases, &global, vocabulary.terms.len());
+        let merged = MergedPostings::new(&segments, &bases, &global, vocabulary.terms.len());
         let name_words = name_words(&segments, &global);
         let word_at = |place: Place| {
             segments
                 .get(place.segment as usize)
                 .map(|s| s.name_words.get(place.local))
         };
-        let near_words = FuzzyDict::new(
+        let name_word_dict = FuzzyDict::new(
             (0..)
                 .zip(&name_words)
                 .filter_map(|(id, (place, _))| Some((id, word_at(*place)?))),
@@ -74,24 +73,24 @@ impl Index {
             merged,
             names,
             name_words,
-            near_words,
+            name_word_dict,
             servers,
             segments,
             scratches: Mutex::new(Vec::new()),
         }
     }
 
-    /// How many tools it holds.
+    /// Number of tools.
     pub fn len(&self) -> usize {
         self.segment_of.len()
     }
 
-    /// Whether it holds no tool.
+    /// Whether the index has no tools.
     pub fn is_empty(&self) -> bool {
         self.segment_of.is_empty()
     }
 
-    /// Where the tool of a number stands.
+    /// The position of the tool with a number.
     pub(crate) fn at(&self, tool: u32) -> ToolPosition {
         let segment = self.segment_of.get(tool as usize).copied().unwrap_or(0) as usize;
         let base = self.bases.get(segment).copied().unwrap_or(0);
@@ -101,7 +100,7 @@ impl Index {
         }
     }
 
-    /// The number of a tool.
+    /// The number of the tool at a position.
     pub(crate) fn number(&self, at: ToolPosition) -> Option<u32> {
         let known = self.segments.get(at.segment)?.len();
         let base = self.bases.get(at.segment)?;
@@ -130,18 +129,18 @@ impl Index {
         found.map(|(_, term)| *term)
     }
 
-    /// The word of a term in its indexed form.
+    /// The text of a term in its indexed form.
     pub(crate) fn word_of(&self, term: u32) -> &str {
         word_of(&self.terms, &self.segments, term)
     }
 
-    /// Where a tool has a term, as bits of fields.
+    /// The fields of a tool that contain a term, as bits.
     pub(crate) fn fields_of(&self, tool: u32, term: u32) -> u8 {
         let at = self.at(tool);
         let Some(segment) = self.segments.get(at.segment) else {
             return 0;
         };
-        // Only explanations ask, so the word is looked for in the segment's own list.
+        // Only explanations need this, so a linear search is fine.
         let word = self.word_of(term);
         let local = (0..segment.terms.len() as u32).find(|local| segment.terms.get(*local) == word);
         let postings = local.map_or(&[][..], |local| segment.postings_of(local));
@@ -151,17 +150,17 @@ impl Index {
         own.fold(0, |bits, posting| bits | 1 << posting.field)
     }
 
-    /// The tools that have a term, and its worth for each.
-    pub(crate) fn tools_of(&self, term: u32) -> &[Worth] {
+    /// The tools that contain a term, with its frequency in each.
+    pub(crate) fn tools_of(&self, term: u32) -> &[TermFrequency] {
         self.merged.of_term(term)
     }
 
-    /// How much the words of a tool's name say together.
-    pub(crate) fn name_mass(&self, tool: usize) -> f32 {
-        self.merged.name_masses.get(tool).copied().unwrap_or(0.0)
+    /// The sum of the IDFs of the terms in a tool's name.
+    pub(crate) fn name_idf_sum(&self, tool: usize) -> f32 {
+        self.merged.name_idf_sums.get(tool).copied().unwrap_or(0.0)
     }
 
-    /// The server of this folded name.
+    /// The segment of the server with this folded name.
     pub(crate) fn server_named(&self, folded: &str) -> Option<usize> {
         let name = |at: &u32| self.segments.get(*at as usize)?.server.as_deref();
         let same = |at: &u32| name(at) == Some(folded);
@@ -177,7 +176,7 @@ impl Index {
         })
     }
 
-    /// Letters of the server's name in front of one way to write a tool's name.
+    /// Length of the server's name at the start of a name form.
     pub(crate) fn server_letters(&self, name: u32) -> usize {
         if name.is_multiple_of(NAME_FORMS) {
             return 0;
@@ -188,19 +187,20 @@ impl Index {
             .map_or(0, String::len)
     }
 
-    /// The terms of name words that differ from a word by a typo or two, with how many.
-    pub(crate) fn mistyped(&self, word: &str, most: u8, mut found: impl FnMut(u32, u8)) {
+    /// Calls back with the terms of name words that differ from a word by typos, and the number of typos.
+    pub(crate) fn find_typos(&self, word: &str, max_typos: u8, mut found: impl FnMut(u32, u8)) {
         let text = |id: u32| {
             let place = self.name_words.get(id as usize).map(|(place, _)| place);
             place
                 .and_then(|place| Some((self.segments.get(place.segment as usize)?, place.local)))
                 .map_or("", |(segment, local)| segment.name_words.get(local))
         };
-        self.near_words.mistyped(word, most, text, |id, typos| {
-            if let Some((_, term)) = self.name_words.get(id as usize) {
-                found(*term, typos);
-            }
-        });
+        self.name_word_dict
+            .find_typos(word, max_typos, text, |id, typos| {
+                if let Some((_, term)) = self.name_words.get(id as usize) {
+                    found(*term, typos);
+                }
+            });
     }
 }
 

@@ -1,4 +1,4 @@
-//! Words as numbers: each distinct word is kept once, in one piece of memory.
+//! Interning: each distinct word gets a number and is stored once in contiguous memory.
 
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
@@ -6,26 +6,26 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// One hasher for the whole process, so that a long word's hash can be kept and used again by every index. Its
-/// seed is random, because servers choose the words.
+/// One hasher for the whole process, so that the hash of a long word can be reused by every index. Its seed is random,
+/// because servers choose the words.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// What a word is compared by. Nearly all words fit into it whole, so that finding one takes a single look at a
-/// table; of a long one it holds a hash, and the letters decide.
+/// The comparison key of a word. Nearly all words fit into it entirely, so that a lookup needs a single table access.
+/// For a long word it contains a hash, and the text decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     low: u64,
     high: u64,
 }
 
-/// Marks the key of a long word: no byte of a text has this value.
+/// Marks the key of a long word; no byte of UTF-8 text has this value.
 const LONG: u64 = 0xff << 56;
 
 impl Key {
     pub(crate) fn of(word: &str) -> Self {
         let letters = word.as_bytes();
         let length = letters.len();
-        // The last letters are read from the end, and what was read before is shifted out.
+        // The last letters are read from the end, and the overlap is shifted out.
         let missing = |room: usize| 8 * room.saturating_sub(length) as u32;
         if let (Some(first), Some(last), ..=16) =
             (letters.first_chunk(), letters.last_chunk(), length)
@@ -54,27 +54,27 @@ impl Key {
         Self { low, high: 0 }
     }
 
-    /// Whether it holds the whole word.
+    /// Whether the key contains the whole word.
     pub(crate) fn is_whole(self) -> bool {
         self.high != LONG
     }
 
-    /// Where to look for it in a table.
+    /// The hash of the key.
     pub(crate) fn hash(self) -> u64 {
         HASHER.hash_one((self.low, self.high))
     }
 }
 
-/// Distinct words in the order they came.
+/// Words in contiguous memory, in insertion order.
 #[derive(Debug, Default)]
-pub(crate) struct Words {
+pub(crate) struct WordList {
     letters: String,
     ends: Vec<u32>,
-    /// The keys, when words are looked for by them.
+    /// The keys, if words are looked up by key.
     keys: Vec<Key>,
 }
 
-impl Words {
+impl WordList {
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -93,13 +93,13 @@ impl Words {
         self.keys.get(id as usize).copied().unwrap_or_default()
     }
 
-    /// Adds a word that is looked for by its key.
+    /// Adds a word that is looked up by its key.
     pub(crate) fn push_keyed(&mut self, word: &str, key: Key) -> u32 {
         self.keys.push(key);
         self.push(word)
     }
 
-    /// Adds a text that is looked for by its number alone.
+    /// Adds a text that is looked up by its number only.
     pub(crate) fn push(&mut self, text: &str) -> u32 {
         let id = self.ends.len() as u32;
         self.letters.push_str(text);
@@ -107,7 +107,7 @@ impl Words {
         id
     }
 
-    /// The words in as much memory as they need, leaving the room for the next ones.
+    /// Moves the words to exactly sized memory and keeps the capacity for the next ones.
     pub(crate) fn take(&mut self) -> Self {
         let taken = Self {
             letters: self.letters.as_str().into(),
@@ -121,25 +121,25 @@ impl Words {
     }
 }
 
-/// Words with a way to find them.
+/// A word list with lookup by word.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
-    words: Words,
+    words: WordList,
     table: HashTable<Entry>,
 }
 
-/// A word that was met. What belongs to it stands beside its key, because looking elsewhere costs more than all else.
+/// An interned word. Its data is stored next to its key, because a second memory access would cost more than the rest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     key: Key,
-    /// The number of the word.
+    /// The id of the word.
     pub(crate) id: u32,
-    /// What was given with it when it was new.
+    /// The value given when the word was added.
     pub(crate) with: u32,
 }
 
 impl Interner {
-    /// The entry of a word. `with` is asked what belongs to it when it is new.
+    /// Returns the entry of a word. `with` provides the value of a new word.
     pub(crate) fn intern(&mut self, word: &str, with: impl FnOnce() -> u32) -> Entry {
         let key = Key::of(word);
         let hash = key.hash();

@@ -1,13 +1,12 @@
-//! Finds the right tool: by name, by words, by meaning and by what worked before.
+//! Tool search by name, words, meaning and past calls.
 //!
-//! Invariant: no async, no files, no network, no processes, no clock; a thread more only while many servers are
-//! read or many tools compared.
-//! Invariant: the same index and query give the same answer; equal hits stand in the order of their names.
-//! Invariant: a segment never changes; a server that changed costs a new segment of that server only.
-//! Invariant: what is read of a tool or a request has a fixed limit (see `weights`).
-//! Invariant: the name of a tool, written in whatever case and with whatever separators, finds it first.
+//! Invariant: no async, no files, no network, no processes, no clock. Additional threads run only while many servers are
+//! indexed or many tools are compared, and end before the function returns.
+//! Invariant: the same index and query give the same result; hits with equal scores are ordered by name.
+//! Invariant: segments are immutable; a changed server needs a new segment for that server only.
+//! Invariant: what is read of a tool or a query is bounded (see `weights`).
+//! Invariant: a query that is a tool name, in any case and with any separators, ranks that tool first.
 
-mod baseline;
 mod compare;
 mod distance;
 mod explain;
@@ -37,7 +36,6 @@ mod top_k;
 mod vocabulary;
 mod weights;
 
-pub use baseline::{Baseline, Method};
 pub use explain::{MatchKind, MatchedWord, NameMatch, NameMatchKind, ScoreExplanation};
 pub use index::Index;
 pub use parallel_build::build_segments;

@@ -1,14 +1,14 @@
-//! The parts of a request that are values for a call and say little about which tool is wanted: addresses,
-//! paths, quoted text, numbers and ids.
+//! Removal of literal values from a query: URLs, paths, quoted text, numbers and ids are arguments for a call and say
+//! little about the tool.
 
 use std::borrow::Cow;
 
-/// Characters of quoted text; a longer stretch between two quotes is more likely two apostrophes.
+/// Maximum length of quoted text; a longer span is more likely between two apostrophes.
 const QUOTED: usize = 200;
-/// Letters and digits of what may be a hash or an id.
+/// Minimum length of a hash or id.
 const SHORTEST_ID: usize = 8;
 
-/// A request without its values. A file's kind stays, because `report.pdf` speaks for tools that read PDF.
+/// Removes the values from a query. File extensions are kept, because `report.pdf` suggests tools that read PDF.
 pub(crate) fn without_values(request: &str) -> Cow<'_, str> {
     let has_values = |c: char| c.is_ascii_digit() || "/@\\`\"'“”‘’.".contains(c);
     if !request.contains(has_values) {
@@ -57,7 +57,7 @@ fn without_quoted(request: &str) -> String {
     kept
 }
 
-/// What follows the closing quote, where there is one at the end of a word.
+/// The text after the closing quote, if there is one at the end of a word.
 fn behind_quote(text: &str, close: char) -> Option<&str> {
     let closes = |(at, c): &(usize, char)| {
         let after = text.get(at + c.len_utf8()..).unwrap_or_default();
@@ -86,7 +86,7 @@ fn is_path(token: &str) -> bool {
     rooted || drive || file_kind(token).is_some()
 }
 
-/// What stands behind the last point of a file's name.
+/// The extension of a file name.
 fn file_kind(token: &str) -> Option<&str> {
     let (name, kind) = token.rsplit_once('.')?;
     let plain = |c: char| c.is_alphanumeric() || "_-/\\~.: ".contains(c);
@@ -104,7 +104,7 @@ fn is_number(token: &str) -> bool {
             .all(|c| c.is_ascii_digit() || "+-.,:/%$€£¥#".contains(c))
 }
 
-/// Hashes and other ids: long, and letters among digits.
+/// Whether a token is a hash or another id: long, with letters and digits.
 fn is_id(token: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if token.len() < SHORTEST_ID || !token.bytes().all(plain) {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_left_out() {
+    fn values_are_removed() {
         check("fetch https://example.com/a?b=1 please", "fetch please");
         check("mail it to ann@example.org, today", "mail it to today");
         check("read /home/user/notes and ~/b", "read and");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay() {
+    fn words_are_kept() {
         check(
             "read/write files and/or folders",
             "read/write files and/or folders",

@@ -1,4 +1,4 @@
-//! What each term is worth for each tool, from the counts of all segments.
+//! The postings of all segments, merged by term, with BM25F term frequencies.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use crate::segment::{FIELDS, Posting, Segment};
 use crate::text::Field;
 use crate::weights::{SATURATION, of_field};
 
-/// What a term is worth for one tool, and whether the tool's name has it.
+/// The weighted frequency of a term in one tool, and whether the tool's name contains it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Worth {
-    /// The number of the tool, and below it the bit of the name.
+pub(crate) struct TermFrequency {
+    /// The tool number, shifted left by one, and the `IN_NAME` flag.
     packed: u32,
-    pub(crate) worth: f32,
+    pub(crate) tf: f32,
 }
 
-impl Worth {
+impl TermFrequency {
     const IN_NAME: u32 = 1;
 
     pub(crate) fn tool(self) -> u32 {
@@ -27,27 +27,27 @@ impl Worth {
     }
 }
 
-/// The worths of all terms, and how much the names say.
+/// The term frequencies of all terms.
 #[derive(Debug, Default)]
 pub(crate) struct MergedPostings {
     ends: Vec<u32>,
-    worths: Vec<Worth>,
-    /// How much the words of each tool's name say together.
-    pub(crate) name_masses: Vec<f32>,
+    frequencies: Vec<TermFrequency>,
+    /// The sum of the IDFs of the terms in each tool's name.
+    pub(crate) name_idf_sums: Vec<f32>,
 }
 
-/// What one occurrence in each field of a tool is worth.
-type Worths = [f32; FIELDS];
+/// A number for each field: the weight of one occurrence, or a mean length.
+type FieldWeights = [f32; FIELDS];
 
 impl MergedPostings {
-    /// `bases` are the numbers of the segments' first tools; `global` are the numbers of their terms.
-    pub(crate) fn of(
+    /// Merges segments. `bases` are the numbers of the segments' first tools, `global` maps their terms to the index.
+    pub(crate) fn new(
         segments: &[Arc<Segment>],
         bases: &[u32],
         global: &[Vec<u32>],
         terms: usize,
     ) -> Self {
-        let usual = usual_lengths(segments);
+        let mean = mean_lengths(segments);
         let mut ends = vec![0_u32; terms];
         for (segment, global) in segments.iter().zip(global) {
             for (local, term) in (0..).zip(global) {
@@ -59,16 +59,13 @@ impl MergedPostings {
         }
         let mut sum = 0;
         for end in &mut ends {
-            // For now where each term starts; filling moves it to where it ends.
+            // The start of each term for now; filling moves it to the end.
             let count = *end;
             *end = sum;
             sum += count;
         }
-        let nothing = Worth {
-            packed: 0,
-            worth: 0.0,
-        };
-        let mut worths = vec![nothing; sum as usize];
+        let nothing = TermFrequency { packed: 0, tf: 0.0 };
+        let mut frequencies = vec![nothing; sum as usize];
         let mut by_field = Vec::new();
         for ((segment, global), base) in segments.iter().zip(global).zip(bases) {
             by_field.clear();
@@ -76,15 +73,15 @@ impl MergedPostings {
                 segment
                     .lengths
                     .iter()
-                    .map(|lengths| by_length(lengths, &usual)),
+                    .map(|lengths| weights_by_length(lengths, &mean)),
             );
             for (local, term) in (0..).zip(global) {
                 let Some(end) = ends.get_mut(*term as usize) else {
                     continue;
                 };
                 for postings in segment.postings_of(local).chunk_by(same_tool) {
-                    if let Some(slot) = worths.get_mut(*end as usize) {
-                        *slot = worth_of(postings, &by_field, *base);
+                    if let Some(slot) = frequencies.get_mut(*end as usize) {
+                        *slot = frequency_of(postings, &by_field, *base);
                     }
                     *end += 1;
                 }
@@ -92,34 +89,34 @@ impl MergedPostings {
         }
         let mut merged = Self {
             ends,
-            worths,
-            name_masses: Vec::new(),
+            frequencies,
+            name_idf_sums: Vec::new(),
         };
-        merged.weigh_names(segments.iter().map(|segment| segment.len()).sum());
+        merged.sum_name_idfs(segments.iter().map(|segment| segment.len()).sum());
         merged
     }
 
-    /// The tools that have a term, ordered by number.
-    pub(crate) fn of_term(&self, term: u32) -> &[Worth] {
+    /// The tools that contain a term, ordered by number.
+    pub(crate) fn of_term(&self, term: u32) -> &[TermFrequency] {
         let at = term as usize;
         let before = at.checked_sub(1).and_then(|before| self.ends.get(before));
         let start = before.map_or(0, |end| *end as usize);
         let end = self.ends.get(at).map_or(0, |end| *end as usize);
-        self.worths.get(start..end).unwrap_or_default()
+        self.frequencies.get(start..end).unwrap_or_default()
     }
 
-    fn weigh_names(&mut self, tools: usize) {
-        let mut masses = vec![0.0; tools];
+    fn sum_name_idfs(&mut self, tools: usize) {
+        let mut sums = vec![0.0; tools];
         for term in 0..self.ends.len() as u32 {
-            let having = self.of_term(term);
-            let rare = idf(having.len(), tools);
-            for worth in having.iter().filter(|worth| worth.in_name()) {
-                if let Some(mass) = masses.get_mut(worth.tool() as usize) {
-                    *mass += rare;
+            let tools_with_term = self.of_term(term);
+            let idf = idf(tools_with_term.len(), tools);
+            for found in tools_with_term.iter().filter(|found| found.in_name()) {
+                if let Some(sum) = sums.get_mut(found.tool() as usize) {
+                    *sum += idf;
                 }
             }
         }
-        self.name_masses = masses;
+        self.name_idf_sums = sums;
     }
 }
 
@@ -127,26 +124,26 @@ fn same_tool(one: &Posting, other: &Posting) -> bool {
     one.tool == other.tool
 }
 
-/// What a term's occurrences in one tool are worth together. More of them say ever less.
-fn worth_of(postings: &[Posting], by_field: &[Worths], base: u32) -> Worth {
+/// The combined, saturated frequency of a term in one tool.
+fn frequency_of(postings: &[Posting], by_field: &[FieldWeights], base: u32) -> TermFrequency {
     let (mut sum, mut flags, mut tool) = (0.0, 0, 0);
     for posting in postings {
         tool = posting.tool;
-        let worths = by_field.get(tool as usize);
-        let worth = worths.and_then(|worths| worths.get(usize::from(posting.field)));
-        sum += worth.copied().unwrap_or(0.0) * f32::from(posting.count);
+        let weights = by_field.get(tool as usize);
+        let weight = weights.and_then(|weights| weights.get(usize::from(posting.field)));
+        sum += weight.copied().unwrap_or(0.0) * f32::from(posting.count);
         if posting.field == Field::Name as u8 {
-            flags = Worth::IN_NAME;
+            flags = TermFrequency::IN_NAME;
         }
     }
-    Worth {
+    TermFrequency {
         packed: (base + tool) << 1 | flags,
-        worth: sum * (1.0 + SATURATION) / (sum + SATURATION),
+        tf: sum * (1.0 + SATURATION) / (sum + SATURATION),
     }
 }
 
-/// The mean length of each field, over the tools that have it.
-fn usual_lengths(segments: &[Arc<Segment>]) -> Worths {
+/// The mean length of each field over the tools that have it.
+fn mean_lengths(segments: &[Arc<Segment>]) -> FieldWeights {
     let mut sums = [(0.0_f64, 0.0_f64); FIELDS];
     for lengths in segments.iter().flat_map(|segment| &segment.lengths) {
         for ((sum, count), length) in sums.iter_mut().zip(lengths) {
@@ -159,16 +156,17 @@ fn usual_lengths(segments: &[Arc<Segment>]) -> Worths {
     sums.map(|(sum, count)| (sum / count.max(1.0)).max(1.0) as f32)
 }
 
-fn by_length(lengths: &[u16; FIELDS], usual: &Worths) -> Worths {
-    let mut worths = [0.0; FIELDS];
-    for ((worth, field), (length, usual)) in worths
+/// The field weights of a tool, normalized by the lengths of its fields.
+fn weights_by_length(lengths: &[u16; FIELDS], mean: &FieldWeights) -> FieldWeights {
+    let mut weights = [0.0; FIELDS];
+    for ((weight, field), (length, mean)) in weights
         .iter_mut()
         .zip(Field::ALL)
-        .zip(lengths.iter().zip(usual))
+        .zip(lengths.iter().zip(mean))
     {
-        let weight = of_field(field);
-        let long = 1.0 - weight.by_length + weight.by_length * f32::from(*length) / usual;
-        *worth = weight.worth / long;
+        let params = of_field(field);
+        let norm = 1.0 - params.length_norm + params.length_norm * f32::from(*length) / mean;
+        *weight = params.weight / norm;
     }
-    worths
+    weights
 }

@@ -1,9 +1,9 @@
-//! Requests that name a server: `github`, `all github tools`.
+//! Queries that name a server: `github`, `all github tools`.
 
 use crate::index::Index;
-use crate::tokens::{Part, each_word, folded};
+use crate::tokens::{TokenKind, each_word, folded};
 
-/// Words that say no more than that tools of a server are wanted.
+/// Words that only express that the tools of a server are wanted.
 const ABOUT_TOOLS: &[&str] = &[
     "a",
     "all",
@@ -44,14 +44,14 @@ const ABOUT_TOOLS: &[&str] = &[
     "which",
     "with",
 ];
-/// Bytes of a request that can name a server.
+/// Maximum bytes of a query that can name a server.
 const LONGEST: usize = 120;
 
-/// A server that a request names when it asks for nothing else.
+/// The server that a query names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NamedServer {
     pub(crate) segment: usize,
-    /// Whether its tools are asked for in so many words; otherwise the request may be about something else.
+    /// Whether the query explicitly asks for its tools; otherwise it may be about something else.
     pub(crate) only: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn named_server(index: &Index, request: &str, whole: &str) -> Option<
     }
     let mut rest = String::new();
     each_word(request, LONGEST, |word, part| {
-        if part != Part::Joined && !ABOUT_TOOLS.contains(&word) {
+        if part != TokenKind::Joined && !ABOUT_TOOLS.contains(&word) {
             rest.push_str(word);
         }
     });

@@ -1,4 +1,4 @@
-//! Requests that are the name of a tool, the start of one, or one with typos.
+//! Queries that are a tool name, a prefix of one, or one with typos.
 
 use crate::index::Index;
 use crate::parsed_query::ParsedQuery;
@@ -9,11 +9,11 @@ use crate::weights::{
     TYPO_NAME, TYPO_NAME_WORDS,
 };
 
-/// Prefixes that make looking for typos needless.
+/// Number of prefix matches above which typos are not considered.
 const ENOUGH: usize = 3;
 
 impl Index {
-    /// Writes what the names are worth, and says whether the request is one.
+    /// Scores all tools by name. Returns whether the query is exactly a name.
     pub(crate) fn score_names(&self, parsed: &ParsedQuery, scratch: &mut Scratch) -> bool {
         let name = parsed.folded.as_str();
         scratch.names.clear();
@@ -22,40 +22,40 @@ impl Index {
         }
         let (table, text) = self.name_table();
         let mut found: Vec<(u32, f32)> = Vec::new();
-        table.same(name, &text, |id| found.push((id, EXACT_NAME)));
+        table.find_exact(name, &text, |id| found.push((id, EXACT_NAME)));
         let exact = !found.is_empty();
-        let mut started = 0;
+        let mut prefixes = 0;
         if name.len() >= SHORTEST_PREFIX {
-            table.longer(name, &text, |id, length| {
-                // The start of a server's name is not the start of the names of all its tools.
+            table.find_prefix(name, &text, |id, length| {
+                // A prefix of the server name does not match all tools of the server.
                 if name.len() > self.server_letters(id) {
-                    started += 1;
+                    prefixes += 1;
                     let close = PREFIX_CLOSENESS * name.len() as f32 / length as f32;
                     found.push((id, PREFIX_NAME + close));
                 }
             });
         }
-        let typed = parsed.one_piece || parsed.unknown;
+        let may_be_name = parsed.is_single_token || parsed.has_unknown_word;
         let short = parsed.words.len() <= TYPO_NAME_WORDS && name.len() >= SHORTEST_TYPO;
-        if !exact && started < ENOUGH && typed && short {
-            let most = if name.len() < SHORTEST_TWO_TYPOS {
+        if !exact && prefixes < ENOUGH && may_be_name && short {
+            let max_typos = if name.len() < SHORTEST_TWO_TYPOS {
                 1
             } else {
                 2
             };
             let [one, two] = TYPO_NAME;
-            table.mistyped(name, 1, &text, |id, _| found.push((id, one)));
-            if found.is_empty() && most > 1 {
-                table.mistyped(name, 2, &text, |id, _| found.push((id, two)));
+            table.find_typos(name, 1, &text, |id, _| found.push((id, one)));
+            if found.is_empty() && max_typos > 1 {
+                table.find_typos(name, 2, &text, |id, _| found.push((id, two)));
             }
         }
         if found.is_empty() {
             return false;
         }
         fill(&mut scratch.names, self.len(), 0.0);
-        for (id, worth) in found {
+        for (id, score) in found {
             if let Some(slot) = scratch.names.get_mut((id / NAME_FORMS) as usize) {
-                *slot = slot.max(worth);
+                *slot = slot.max(score);
             }
         }
         exact

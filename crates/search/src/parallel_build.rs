@@ -1,4 +1,4 @@
-//! Reading many servers at once.
+//! Building of many segments in parallel.
 
 use std::sync::Arc;
 use std::thread::{self, available_parallelism};
@@ -6,12 +6,12 @@ use std::thread::{self, available_parallelism};
 use crate::segment::Segment;
 use crate::segment_builder::SegmentBuilder;
 
-/// Servers that are worth a thread.
-const OF_THREAD: usize = 16;
-/// Each thread remembers the words it met, so more threads do more work in all.
-const THREADS: usize = 4;
+/// Minimum number of servers per thread.
+const MIN_SERVERS_PER_THREAD: usize = 16;
+/// Maximum number of threads. Each has its own cache of words, so more threads do more work in total.
+const MAX_THREADS: usize = 4;
 
-/// The segment of each server, in their order. Many are read by several threads, which end before this returns.
+/// Builds the segment of each server, in order. Many servers use several threads, which end before this returns.
 pub fn build_segments<Server: Sync>(
     servers: &[Server],
     read: impl Fn(&Server, &mut SegmentBuilder) -> Arc<Segment> + Sync,
@@ -21,10 +21,10 @@ pub fn build_segments<Server: Sync>(
         let segments = servers.iter().map(|server| read(server, &mut reader));
         segments.collect()
     };
-    let most = (servers.len() / OF_THREAD).clamp(1, THREADS);
-    let threads = match most {
+    let max = (servers.len() / MIN_SERVERS_PER_THREAD).clamp(1, MAX_THREADS);
+    let threads = match max {
         1 => 1,
-        most => available_parallelism().map_or(1, |number| number.get().min(most)),
+        max => available_parallelism().map_or(1, |number| number.get().min(max)),
     };
     let (own, others) = servers.split_at(servers.len().div_ceil(threads));
     thread::scope(|scope| {
@@ -50,7 +50,7 @@ mod tests {
     use crate::{Index, Query, ServerText, ToolText};
 
     #[test]
-    fn r_find_01_servers_keep_their_order_however_many_are_read() {
+    fn r_find_01_segments_keep_the_order_of_the_servers() {
         for count in [0, 1, 15, 16, 17, 32, 33, 101] {
             let servers: Vec<String> = (0..count).map(|number| format!("host{number}")).collect();
             let segments = build_segments(&servers, |server, reader| {

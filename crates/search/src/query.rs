@@ -1,23 +1,23 @@
-//! A question and its answer.
+//! Queries and their results.
 
 use crate::explain::ScoreExplanation;
 use crate::text::ToolPosition;
 
-/// What is looked for.
+/// A search query.
 #[derive(Clone, Copy, Default)]
 pub struct Query<'a> {
-    /// The request in somebody's own words, or a name.
+    /// The query text: a request in natural language, or a name.
     pub text: &'a str,
-    /// The request as a vector, when there is an encoder.
+    /// The query as a vector, if an encoder is available.
     pub meaning: Option<SemanticQuery<'a>>,
-    /// Past requests close to this one that ended in a successful call.
+    /// Similar past queries that led to a successful call.
     pub memory: &'a [PastCall],
-    /// Whether each hit says why it was found, which costs time.
+    /// Whether hits contain an explanation, which takes additional time.
     pub explain: bool,
 }
 
 impl<'a> Query<'a> {
-    /// A search by words alone.
+    /// Creates a query by words only.
     pub fn words(text: &'a str) -> Self {
         Self {
             text,
@@ -26,82 +26,80 @@ impl<'a> Query<'a> {
     }
 }
 
-/// A request as vectors, and the vectors of the tools to compare it with.
+/// A query vector and the tool vectors to compare it with.
 #[derive(Clone, Copy)]
 pub struct SemanticQuery<'a> {
-    /// The whole request, of length one.
+    /// The query vector, with length 1.
     pub query: &'a [f32],
     /// The vectors of the tools.
     pub vectors: &'a dyn Vectors,
 }
 
-/// The vectors of the tools, wherever they are kept.
+/// Access to the vectors of tools and servers.
 pub trait Vectors: Sync {
-    /// Writes the cosine between a request and each tool of one segment: with the tool's document vector and
-    /// with its short vector. Both slices are as long as the segment and hold `NaN`, which stays where a vector
-    /// is not known yet.
+    /// Writes the cosines of the query with the document vector and the short vector of each tool of a segment. Both
+    /// slices have the length of the segment and contain NaN, which is kept for tools without a vector.
     fn similarity(&self, segment: usize, query: &[f32], document: &mut [f32], short: &mut [f32]);
 
-    /// The cosine between a request and the vector of a segment's server, where that is known: its name and
-    /// description as a document, or the mean of its tools' document vectors when it says nothing.
+    /// The cosine of the query with the vector of a segment's server, if it has one: the vector of its name and
+    /// description, or the mean of its tools' document vectors if it has no description.
     fn server_similarity(&self, segment: usize, query: &[f32]) -> Option<f32> {
         let _ = (segment, query);
         None
     }
 }
 
-/// A past request that ended in a successful call of a tool.
+/// A past query that led to a successful call of a tool.
 #[derive(Clone, Copy, Debug)]
 pub struct PastCall {
     /// The tool that was called.
     pub at: ToolPosition,
-    /// The cosine between that request and this one.
+    /// The cosine of that query with this one.
     pub similarity: f32,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Ranking {
-    /// The best tools, the best first; equal ones by exposed name.
+    /// The best tools, best first; ties are ordered by exposed name.
     pub hits: Vec<Hit>,
-    /// How many tools share a name or a word with the request, or all hits where meaning found more.
+    /// Number of tools that match by name or words; at least the number of hits.
     pub total: usize,
-    /// How far meaning took part.
+    /// How many tools were compared by meaning.
     pub by_meaning: SemanticCoverage,
-    /// What kind of request it was taken for.
+    /// How the query was interpreted.
     pub kind: QueryKind,
 }
 
-/// How far meaning took part in a search.
+/// How many tools were compared by meaning in a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SemanticCoverage {
-    /// Words alone: there was no encoder, or no tool has a vector yet.
+    /// None: there is no encoder, or no tool has a vector yet.
     None,
-    /// Some tools have no vector yet; words alone speak for them.
+    /// Some: the other tools have no vector yet and are ranked by words only.
     Some,
-    /// Every tool was compared.
+    /// All tools.
     All,
 }
 
-/// What a request was taken for.
+/// How a query was interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
-    /// A request that tools are ranked for.
+    /// A request for which tools are ranked.
     Ranked,
-    /// The server of this segment is asked for; its tools are the first hits.
+    /// A request for the tools of the server of this segment; they are the first hits.
     NamedServer(usize),
-    /// It is the name of the first hit or hits.
+    /// The name of the first hit or hits.
     ExactName,
 }
 
-/// A tool that was found.
+/// A found tool.
 #[derive(Clone, Debug)]
 pub struct Hit {
-    /// Where it stands.
+    /// The position in the index.
     pub at: ToolPosition,
-    /// How well it matches; comparable within one answer only. Where a server is asked for, its tools come first
-    /// whatever the scores.
+    /// The score, comparable only within one result. The tools of a named server come first regardless of their score.
     pub score: f32,
-    /// ScoreExplanation it was found, when that was asked for.
+    /// The explanation of the score, if it was requested.
     pub why: Option<Box<ScoreExplanation>>,
 }

@@ -1,4 +1,4 @@
-//! The words inside an input schema, read without building it.
+//! Extraction of texts from an input schema without building it.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use crate::text::Field;
 use crate::weights::SCHEMA_NODES;
 
-/// Calls back with the parameter names, descriptions and choices of a schema. What is not JSON ends quietly:
-/// the words up to there count.
+/// Calls back with the parameter names, descriptions and enum values of a schema. Invalid JSON ends the extraction; the
+/// texts before the error count.
 pub(crate) fn each_text(schema: &str, mut found: impl FnMut(Field, &str)) {
     let mut left = SCHEMA_NODES;
     let mut walk = Walk {
@@ -21,14 +21,14 @@ pub(crate) fn each_text(schema: &str, mut found: impl FnMut(Field, &str)) {
     let _ = reader.deserialize_any(walk.again(Place::Schema));
 }
 
-/// What is being read.
+/// What is being parsed.
 #[derive(Clone, Copy)]
 enum Place {
     Schema,
     Properties,
-    /// Schemas under names that nobody writes in a call.
+    /// Schemas by name, such as `$defs`.
     Named,
-    /// One schema, or several in a list.
+    /// One schema or a list of schemas.
     Several,
     Description,
     Choices,
@@ -49,7 +49,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What stands under a key, or nothing that is read.
+    /// What the value of a key is; `None` if it is ignored.
     fn under(&mut self, key: &str) -> Option<Place> {
         match self.place {
             Place::Schema | Place::Several => match key {
@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-/// A key is looked at where it lies, without a copy.
+/// Deserializes a key without copying it.
 struct Key<'k, 'w>(&'k mut Walk<'w>);
 
 impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn names_descriptions_and_choices_are_read() {
+    fn names_descriptions_and_choices_are_extracted() {
         check(
             r#"{"type":"object","properties":{"path":{"type":"string","description":"Where \u00e4"},
                "mode":{"enum":["fast","slow",3]}},"required":["path"]}"#,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn inner_schemas_are_read() {
+    fn nested_schemas_are_visited() {
         check(
             r#"{"properties":{"a":{"items":{"properties":{"b":true}}},"c":{"anyOf":[{"const":"x"},null]}},
                "$defs":{"Hidden":{"properties":{"d":{}}}}}"#,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_quiet() {
+    fn invalid_schemas_are_ignored() {
         check("", &[]);
         check("[1,2", &[]);
         check("\"text\"", &[]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_schema_costs_a_fixed_effort() {
+    fn the_cost_of_a_huge_schema_is_bounded() {
         let many: Vec<String> = (0..10 * SCHEMA_NODES)
             .map(|n| format!("\"p{n}\":{{}}"))
             .collect();

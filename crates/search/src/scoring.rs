@@ -1,53 +1,53 @@
-//! What words, meaning and memory say about each tool, written into buffers.
+//! Scores of all tools by words, meaning and past calls, written into buffers.
 
 use crate::index::Index;
 use crate::parsed_query::QueryTerm;
 use crate::query::{Query, SemanticCoverage, SemanticQuery};
 use crate::scratch::{Evidence, Scratch, fill};
-use crate::weights::{MEMORY_GATE, MEMORY_MOST};
+use crate::weights::{MEMORY_MAX, MEMORY_MIN_SIMILARITY};
 
 impl Index {
-    /// What the words of a request are worth for each tool.
-    pub(crate) fn score_words(&self, wanted: &[QueryTerm], scratch: &mut Scratch) {
+    /// Scores all tools by the terms of a query.
+    pub(crate) fn score_words(&self, terms: &[QueryTerm], scratch: &mut Scratch) {
         fill(&mut scratch.words, self.len(), Evidence::default());
         scratch.best.resize(self.len(), 0.0);
-        for alternatives in wanted.chunk_by(QueryTerm::is_alternative_to) {
-            let [wanted] = alternatives else {
+        for alternatives in terms.chunk_by(QueryTerm::is_alternative_to) {
+            let [term] = alternatives else {
                 self.score_best(alternatives, scratch);
                 continue;
             };
-            for found in self.tools_of(wanted.term) {
+            for found in self.tools_of(term.term) {
                 if let Some(evidence) = scratch.words.get_mut(found.tool() as usize) {
-                    evidence.worth += wanted.factor * found.worth;
-                    evidence.of_name += if found.in_name() { wanted.covers } else { 0.0 };
+                    evidence.score += term.factor * found.tf;
+                    evidence.name_coverage += if found.in_name() { term.coverage } else { 0.0 };
                 }
             }
         }
     }
 
-    /// Several ways to meet one word: each tool counts its best. The tools are gone through twice, which is quicker
-    /// than to keep in mind which were met.
+    /// Scores the alternatives for one word: for each tool the best one counts. The postings are read twice, which is
+    /// faster than tracking the affected tools.
     fn score_best(&self, alternatives: &[QueryTerm], scratch: &mut Scratch) {
-        for wanted in alternatives {
-            for found in self.tools_of(wanted.term) {
+        for term in alternatives {
+            for found in self.tools_of(term.term) {
                 if let Some(best) = scratch.best.get_mut(found.tool() as usize) {
-                    *best = best.max(wanted.factor * found.worth);
+                    *best = best.max(term.factor * found.tf);
                 }
             }
         }
-        for wanted in alternatives {
-            for found in self.tools_of(wanted.term) {
+        for term in alternatives {
+            for found in self.tools_of(term.term) {
                 let at = found.tool() as usize;
                 let best = scratch.best.get_mut(at).map(std::mem::take);
                 if let Some((evidence, best)) = scratch.words.get_mut(at).zip(best) {
-                    evidence.worth += best;
-                    evidence.of_name += if found.in_name() { wanted.covers } else { 0.0 };
+                    evidence.score += best;
+                    evidence.name_coverage += if found.in_name() { term.coverage } else { 0.0 };
                 }
             }
         }
     }
 
-    /// How far each tool fits, as cosines.
+    /// Computes the cosines of all tools.
     pub(crate) fn score_meaning(
         &self,
         meaning: Option<SemanticQuery<'_>>,
@@ -71,7 +71,7 @@ impl Index {
         }
     }
 
-    /// What past requests add for each tool.
+    /// Scores all tools by past calls.
     pub(crate) fn score_memory(&self, query: &Query<'_>, scratch: &mut Scratch) {
         scratch.memory.clear();
         if query.memory.is_empty() {
@@ -82,9 +82,9 @@ impl Index {
             let slot = self
                 .number(past.at)
                 .and_then(|tool| scratch.memory.get_mut(tool as usize));
-            // A likeness that is no number is not above the gate.
-            if let Some(slot) = slot.filter(|_| past.similarity > MEMORY_GATE) {
-                *slot = slot.max(MEMORY_MOST * past.similarity.min(1.0));
+            // NaN fails the comparison.
+            if let Some(slot) = slot.filter(|_| past.similarity > MEMORY_MIN_SIMILARITY) {
+                *slot = slot.max(MEMORY_MAX * past.similarity.min(1.0));
             }
         }
     }

@@ -1,36 +1,36 @@
-//! Buffers as long as the catalog, kept from search to search.
+//! Pooled buffers with one entry per tool.
 
 use crate::index::Index;
 
-/// Buffers that are kept; more searches at once make their own.
-const KEPT: usize = 4;
+/// Maximum number of pooled buffers; further concurrent searches allocate their own.
+const POOLED: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// What the words say, by tool.
+    /// Scores by words, by tool.
     pub(crate) words: Vec<Evidence>,
-    /// The best of several ways to meet one word, by tool; zero between two words.
+    /// The best alternative for the current word, by tool; zero between words.
     pub(crate) best: Vec<f32>,
-    /// Cosines with what servers say about themselves, by segment.
+    /// Cosines with the server vectors, by segment.
     pub(crate) servers: Vec<f32>,
     /// Cosines with the document and the short vector, by tool.
     pub(crate) document: Vec<f32>,
     pub(crate) short: Vec<f32>,
-    /// What names and memory add, by tool.
+    /// Scores by names and past calls, by tool; empty if there are none.
     pub(crate) names: Vec<f32>,
     pub(crate) memory: Vec<f32>,
 }
 
-/// What the words of a request say about a tool. It is kept together because it is counted together.
+/// The word score of a tool. Both parts are updated together, so they are adjacent in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Evidence {
-    /// The sum of what the matching words are worth.
-    pub(crate) worth: f32,
-    /// How much those say that are in the tool's name.
-    pub(crate) of_name: f32,
+    /// Sum of the scores of the matching terms.
+    pub(crate) score: f32,
+    /// Sum of the coverage of the terms in the tool's name.
+    pub(crate) name_coverage: f32,
 }
 
-/// A buffer of the right length, all of one value.
+/// Resets a buffer to a length and value.
 pub(crate) fn fill<T: Copy>(buffer: &mut Vec<T>, length: usize, value: T) {
     buffer.clear();
     buffer.resize(length, value);
@@ -38,13 +38,13 @@ pub(crate) fn fill<T: Copy>(buffer: &mut Vec<T>, length: usize, value: T) {
 
 impl Index {
     pub(crate) fn take_scratch(&self) -> Scratch {
-        let kept = self.scratches.lock().ok().and_then(|mut all| all.pop());
-        kept.unwrap_or_default()
+        let pooled = self.scratches.lock().ok().and_then(|mut all| all.pop());
+        pooled.unwrap_or_default()
     }
 
-    pub(crate) fn keep_scratch(&self, scratch: Scratch) {
+    pub(crate) fn return_scratch(&self, scratch: Scratch) {
         if let Ok(mut all) = self.scratches.lock()
-            && all.len() < KEPT
+            && all.len() < POOLED
         {
             all.push(scratch);
         }

@@ -1,7 +1,7 @@
-//! One search, from the request to the hits.
+//! The search: from the query to the hits.
 
 use crate::explain::{MatchedWord, NameMatch, NameMatchKind, ScoreExplanation};
-use crate::fusion::{Fusion, Parts};
+use crate::fusion::{Fusion, ScoreParts};
 use crate::index::Index;
 use crate::named_server::{NamedServer, named_server};
 use crate::parsed_query::{ParsedQuery, QueryTerm};
@@ -12,23 +12,23 @@ use crate::top_k::TopK;
 use crate::weights::{EXACT_NAME, PREFIX_NAME, RELATED, TYPO_NAME};
 
 impl Index {
-    /// The tools that fit a request best, at most so many of them.
+    /// Returns the best tools for a query, at most `limit`.
     pub fn search(&self, query: &Query<'_>, limit: usize) -> Ranking {
         let mut scratch = self.take_scratch();
         let found = self.search_with(query, limit, &mut scratch);
-        self.keep_scratch(scratch);
+        self.return_scratch(scratch);
         found
     }
 
     fn search_with(&self, query: &Query<'_>, limit: usize, scratch: &mut Scratch) -> Ranking {
-        let parsed = ParsedQuery::of(query.text, self);
-        self.score_words(&parsed.wanted, scratch);
+        let parsed = ParsedQuery::new(query.text, self);
+        self.score_words(&parsed.terms, scratch);
         let exact = self.score_names(&parsed, scratch);
         let by_meaning = self.score_meaning(query.meaning, scratch);
         self.score_memory(query, scratch);
 
         let server = named_server(self, query.text.trim(), &parsed.folded);
-        let fusion = Fusion::of(self, &parsed, scratch, by_meaning != SemanticCoverage::None);
+        let fusion = Fusion::new(self, &parsed, scratch, by_meaning != SemanticCoverage::None);
         let asked = !parsed.folded.is_empty() || !parsed.words.is_empty();
         let mut top = TopK::new(self, if asked { limit.min(self.len()) } else { 0 });
         let total = self.rank(&fusion, scratch, by_meaning, server, &mut top);
@@ -50,7 +50,7 @@ impl Index {
         }
     }
 
-    /// Offers every tool that matches in any way, and counts them.
+    /// Offers every matching tool to `top` and returns their number.
     fn rank(
         &self,
         fusion: &Fusion<'_>,
@@ -73,32 +73,32 @@ impl Index {
             for (tool, evidence) in range.zip(words) {
                 let of = |values: &[f32]| values.get(tool).copied().unwrap_or(0.0);
                 let (name, memory) = (of(&scratch.names), of(&scratch.memory));
-                let matches = named || evidence.worth > 0.0 || name > 0.0 || memory > 0.0;
+                let matches = named || evidence.score > 0.0 || name > 0.0 || memory > 0.0;
                 if only_other && name <= 0.0 || !matches && !means_something {
                     continue;
                 }
                 total += usize::from(matches);
-                // Most tools are far from the best, which is seen without adding up their parts.
-                let most = name + memory + fusion.at_most(evidence.worth);
+                // Most tools cannot reach the best, which a cheap upper bound shows.
+                let most = name + memory + fusion.at_most(evidence.score);
                 if by_words && !named && most < top.floor() {
                     continue;
                 }
                 let parts = fusion.parts(scratch, tool, segment);
-                let lifts = named && parts.name < EXACT_NAME;
-                let lifted = if lifts { SERVER_LIFT } else { 0.0 };
-                top.offer(tool as u32, parts.sum() + lifted);
+                let is_lifted = named && parts.name < EXACT_NAME;
+                let lift = if is_lifted { SERVER_LIFT } else { 0.0 };
+                top.offer(tool as u32, parts.sum() + lift);
             }
         }
         total
     }
 
-    /// What `rank` does, for requests that only words speak for.
+    /// Like `rank`, for queries that match by words only.
     fn rank_words(&self, fusion: &Fusion<'_>, scratch: &Scratch, top: &mut TopK<'_>) -> usize {
         let mut total = 0;
         for (tool, evidence) in (0..).zip(&scratch.words) {
-            let matches = evidence.worth > 0.0;
+            let matches = evidence.score > 0.0;
             total += usize::from(matches);
-            if matches && fusion.at_most(evidence.worth) >= top.floor() {
+            if matches && fusion.at_most(evidence.score) >= top.floor() {
                 let at = self.at(tool);
                 let parts = fusion.parts(scratch, tool as usize, at.segment);
                 top.offer(tool, parts.sum());
@@ -130,7 +130,7 @@ impl Index {
     fn why(
         &self,
         tool: u32,
-        parts: Parts,
+        parts: ScoreParts,
         parsed: &ParsedQuery,
         fusion: &Fusion<'_>,
         scratch: &Scratch,
@@ -146,9 +146,9 @@ impl Index {
         let matched = if kind == Some(NameMatchKind::Exact) {
             Vec::new()
         } else {
-            let term_text = |wanted: &QueryTerm| self.matched(tool, wanted, parsed, fusion);
+            let matched = |term: &QueryTerm| self.matched(tool, term, parsed, fusion);
             let best = |alternatives: &[QueryTerm]| {
-                let all = alternatives.iter().filter_map(term_text);
+                let all = alternatives.iter().filter_map(matched);
                 all.reduce(|one, other| {
                     if other.weight > one.weight {
                         other
@@ -157,7 +157,7 @@ impl Index {
                     }
                 })
             };
-            let words = parsed.wanted.chunk_by(QueryTerm::is_alternative_to);
+            let words = parsed.terms.chunk_by(QueryTerm::is_alternative_to);
             words.filter_map(best).collect()
         };
         ScoreExplanation {
@@ -175,28 +175,28 @@ impl Index {
         }
     }
 
-    /// A wanted term, where this tool has it.
+    /// The match of a term, if the tool contains it.
     fn matched(
         &self,
         tool: u32,
-        wanted: &QueryTerm,
+        term: &QueryTerm,
         parsed: &ParsedQuery,
         fusion: &Fusion<'_>,
     ) -> Option<MatchedWord> {
-        let tools = self.tools_of(wanted.term);
+        let tools = self.tools_of(term.term);
         let found = tools
             .binary_search_by_key(&tool, |found| found.tool())
             .ok()?;
-        let worth = tools.get(found)?.worth;
+        let tf = tools.get(found)?.tf;
         Some(MatchedWord {
-            word: parsed.words.get(wanted.word).cloned().unwrap_or_default(),
-            term_text: self.word_of(wanted.term).to_owned(),
-            via: wanted.via,
-            fields: Field::of_bits(self.fields_of(tool, wanted.term)),
-            weight: fusion.words_factor() * wanted.factor * worth,
+            word: parsed.words.get(term.word).cloned().unwrap_or_default(),
+            term_text: self.word_of(term.term).to_owned(),
+            via: term.via,
+            fields: Field::of_bits(self.fields_of(tool, term.term)),
+            weight: fusion.words_factor() * term.factor * tf,
         })
     }
 }
 
-/// Lifts the tools of a server that is asked for above all but the tools of that name.
+/// Lifts the tools of a named server above all others except tools with exactly that name.
 const SERVER_LIFT: f32 = EXACT_NAME - 1.0;

@@ -1,29 +1,29 @@
-//! One server's tools prepared for search.
+//! The index of one server's tools.
 
-use crate::interner::Words;
+use crate::interner::WordList;
 use crate::segment_builder::SegmentBuilder;
 use crate::text::{Field, ServerText, ToolText};
 
-/// One server's tools prepared for search: words, names, and how often each field has each word. It never
-/// changes, so an index can be built again from the segments that stayed and the one that is new.
+/// The index of one server's tools: terms, names, and term counts by field. It is immutable, so an index can be rebuilt
+/// from the unchanged segments and a new one.
 #[derive(Debug)]
 pub struct Segment {
-    pub(crate) terms: Words,
-    /// Where the postings of each term end.
+    pub(crate) terms: WordList,
+    /// The end of each term's postings.
     pub(crate) ends: Vec<u32>,
     pub(crate) postings: Vec<Posting>,
-    /// Words in each field of each tool.
+    /// Number of words in each field of each tool.
     pub(crate) lengths: Vec<[u16; FIELDS]>,
-    /// The words of names as they are written, for finding mistyped ones, and their terms.
-    pub(crate) name_words: Words,
+    /// The words of names as written, for finding typos, and their terms.
+    pub(crate) name_words: WordList,
     pub(crate) name_word_terms: Vec<u32>,
-    /// The ways to write each tool's name, folded: see [`Self::folded_names`].
-    pub(crate) names: Words,
-    pub(crate) exposed: Words,
+    /// The folded forms of each tool's name; see [`Self::folded_name`].
+    pub(crate) names: WordList,
+    pub(crate) exposed: WordList,
     pub(crate) server: Option<String>,
 }
 
-/// How often one field of a tool has a term.
+/// The count of a term in one field of a tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posting {
     pub(crate) tool: u32,
@@ -33,11 +33,11 @@ pub(crate) struct Posting {
 
 pub(crate) const FIELDS: usize = Field::ALL.len();
 
-/// How many ways to write a name are kept of each tool.
+/// Number of name forms per tool.
 pub(crate) const NAME_FORMS: u32 = 3;
 
 impl Segment {
-    /// Reads the tools of one server, or tools of no server. Many servers are read faster by one [`SegmentBuilder`].
+    /// Indexes the tools of one server, or tools without a server. For many servers use one [`SegmentBuilder`].
     pub fn new<'a>(
         server: Option<ServerText<'a>>,
         tools: impl IntoIterator<Item = ToolText<'a>>,
@@ -45,12 +45,12 @@ impl Segment {
         SegmentBuilder::default().segment(server, tools)
     }
 
-    /// How many tools it holds.
+    /// Number of tools.
     pub fn len(&self) -> usize {
         self.exposed.len()
     }
 
-    /// Whether it holds no tool.
+    /// Whether the segment has no tools.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -59,7 +59,7 @@ impl Segment {
         self.exposed.get(tool as u32)
     }
 
-    /// One way to write a tool's name: by itself, behind its server's, or as it is called.
+    /// A folded form of a tool's name: the name itself, the name after its server's name, or the exposed name.
     pub(crate) fn folded_name(&self, tool: u32, form: u32) -> &str {
         self.names.get(tool * NAME_FORMS + form)
     }

@@ -1,56 +1,56 @@
-//! Reads tools into segments, and remembers the words it met from one segment to the next.
+//! Building of segments, with a cache of words between segments.
 
-use crate::interner::{Interner, Key, Words};
+use crate::interner::{Interner, Key, WordList};
 use crate::schema;
 use crate::segment::{FIELDS, Posting, Segment};
 use crate::stems::{is_stop_word, stem};
 use crate::text::{Field, ServerText, ToolText};
-use crate::tokens::{Part, cut, each_word, fold, folded};
+use crate::tokens::{TokenKind, cut, each_word, fold, folded};
 use crate::weights::{ALIASES, DESCRIPTION_BYTES, NAME_BYTES, REMEMBERED_WORDS, SCHEMA_TEXT_BYTES};
 
-/// Stands for the stem of a word that does not count.
+/// Marks a stop word.
 const NO_STEM: u32 = u32::MAX;
-/// Letters of two words that may be one word elsewhere, such as `log` and `in`.
+/// Total length of two words that may be one word elsewhere, such as `log` and `in`.
 const JOINED_LETTERS: std::ops::RangeInclusive<usize> = 4..=14;
 
-/// Reads servers one after the other. Servers share most of their words, and finding the stem of a word costs
-/// more than all else that is done with it.
+/// Builds the segments of several servers. Servers share most of their words, and stemming a word costs more than
+/// everything else, so stems are cached.
 #[derive(Debug, Default)]
 pub struct SegmentBuilder {
-    /// The words as written, each with the number of its stem.
+    /// The words as written, each with the id of its stem.
     raw: Interner,
     stems: Interner,
-    part: PartialSegment,
+    current: PartialSegment,
 }
 
-/// A word that was read: its term, and where.
-type Read = (u32, Field);
+/// A term and the field it was found in.
+type FieldTerm = (u32, Field);
 
-/// The segment that is being read.
+/// The segment that is being built.
 #[derive(Debug, Default)]
 struct PartialSegment {
-    /// Which segment this is, so that what is kept by stem need not be cleared.
+    /// Number of this segment, so that the data per stem does not have to be cleared.
     number: u32,
-    /// The term of each stem, where its first number is that of this segment.
+    /// The segment in which each stem was last used, and its term there.
     term_of: Vec<(u32, u32)>,
-    /// For which segment each word as written was last met in a name.
+    /// The segment in which each word as written last occurred in a name.
     in_name: Vec<u32>,
-    terms: Words,
-    name_words: Words,
+    terms: WordList,
+    name_words: WordList,
     name_word_terms: Vec<u32>,
-    names: Words,
-    exposed: Words,
-    /// One tool's counts by term, with what was touched.
+    names: WordList,
+    exposed: WordList,
+    /// The counts of one tool by term, and the affected terms.
     counts: Vec<[u8; FIELDS]>,
     touched: Vec<u32>,
-    /// Terms and postings in the order of the tools.
+    /// Terms and postings, in the order of the tools.
     gathered: Vec<(u32, Posting)>,
     lengths: Vec<[u16; FIELDS]>,
     joined: String,
 }
 
 impl SegmentBuilder {
-    /// Reads the tools of one server, or tools of no server.
+    /// Indexes the tools of one server, or tools without a server.
     pub fn segment<'a>(
         &mut self,
         server: Option<ServerText<'a>>,
@@ -73,30 +73,30 @@ impl SegmentBuilder {
         for (number, tool) in (0..).zip(tools) {
             found.clear();
             self.read_tool(&tool, &mut found);
-            self.part.count(number, &found, &of_server);
+            self.current.count(number, &found, &of_server);
 
             name.clear();
             name.push_str(&folded_server);
             fold(tool.name, NAME_BYTES, &mut name);
             let own = name.get(folded_server.len()..).unwrap_or_default();
-            self.part.names.push(own);
-            self.part.names.push(&name);
+            self.current.names.push(own);
+            self.current.names.push(&name);
             name.clear();
             fold(tool.exposed, NAME_BYTES, &mut name);
-            self.part.names.push(&name);
-            self.part.exposed.push(cut(tool.exposed, NAME_BYTES));
+            self.current.names.push(&name);
+            self.current.exposed.push(cut(tool.exposed, NAME_BYTES));
         }
-        self.part.finish(server.map(|_| folded_server))
+        self.current.finish(server.map(|_| folded_server))
     }
 
     fn start(&mut self) {
         if self.raw.len() > REMEMBERED_WORDS {
             *self = Self::default();
         }
-        self.part.number += 1;
+        self.current.number += 1;
     }
 
-    fn read_tool(&mut self, tool: &ToolText<'_>, found: &mut Vec<Read>) {
+    fn read_tool(&mut self, tool: &ToolText<'_>, found: &mut Vec<FieldTerm>) {
         self.read_name(Field::Name, tool.name, found);
         for alias in tool.aliases.iter().take(ALIASES) {
             self.read_name(Field::Name, alias, found);
@@ -112,7 +112,7 @@ impl SegmentBuilder {
         });
     }
 
-    /// The term of a word, when it counts, and the number of the word.
+    /// The term of a word unless it is a stop word, and the id of the word.
     fn term(&mut self, word: &str) -> (Option<u32>, u32) {
         let stems = &mut self.stems;
         let entry = self.raw.intern(word, || {
@@ -123,31 +123,31 @@ impl SegmentBuilder {
             }
         });
         let counts = entry.with != NO_STEM;
-        let term = counts.then(|| self.part.term(entry.with, &self.stems));
+        let term = counts.then(|| self.current.term(entry.with, &self.stems));
         (term, entry.id)
     }
 
-    fn read(&mut self, field: Field, text: &str, most: usize, found: &mut Vec<Read>) {
-        each_word(text, most, |word, _| {
+    fn read(&mut self, field: Field, text: &str, max_bytes: usize, found: &mut Vec<FieldTerm>) {
+        each_word(text, max_bytes, |word, _| {
             let (term, _) = self.term(word);
             found.extend(term.map(|term| (term, field)));
         });
     }
 
-    /// A name, whose neighbouring words also count as one: `log_in` is found by `login`.
-    fn read_name(&mut self, field: Field, name: &str, found: &mut Vec<Read>) {
-        let mut joined = std::mem::take(&mut self.part.joined);
+    /// Indexes a name. Adjacent words are also indexed as one: `log_in` is found by `login`.
+    fn read_name(&mut self, field: Field, name: &str, found: &mut Vec<FieldTerm>) {
+        let mut joined = std::mem::take(&mut self.current.joined);
         joined.clear();
-        each_word(name, NAME_BYTES, |word, part| {
-            if part == Part::Joined {
+        each_word(name, NAME_BYTES, |word, kind| {
+            if kind == TokenKind::Joined {
                 return;
             }
             let (term, raw) = self.term(word);
             if let Some(term) = term {
                 found.push((term, field));
-                self.part.name_word(word, self.raw.key(raw), raw, term);
+                self.current.name_word(word, self.raw.key(raw), raw, term);
             }
-            if part == Part::Pair {
+            if kind == TokenKind::Bigram {
                 return;
             }
             let second = !joined.is_empty();
@@ -158,7 +158,7 @@ impl SegmentBuilder {
             }
             joined.drain(..joined.len() - word.len());
         });
-        self.part.joined = joined;
+        self.current.joined = joined;
     }
 }
 
@@ -196,7 +196,7 @@ impl PartialSegment {
         }
     }
 
-    fn count(&mut self, tool: u32, found: &[Read], of_server: &[Read]) {
+    fn count(&mut self, tool: u32, found: &[FieldTerm], of_server: &[FieldTerm]) {
         let mut lengths = [0_u16; FIELDS];
         for (term, field) in found.iter().chain(of_server) {
             let at = *field as usize;
@@ -224,7 +224,7 @@ impl PartialSegment {
         }
     }
 
-    /// The segment, leaving only what the next one uses again.
+    /// Returns the segment and resets everything except what the next one reuses.
     fn finish(&mut self, server: Option<String>) -> Segment {
         let (ends, postings) = by_term(&self.gathered, self.terms.len());
         let segment = Segment {
@@ -246,7 +246,7 @@ impl PartialSegment {
     }
 }
 
-/// The postings put together by term; each term's stay in the order of the tools.
+/// Groups the postings by term; within a term they stay in the order of the tools.
 fn by_term(gathered: &[(u32, Posting)], terms: usize) -> (Vec<u32>, Vec<Posting>) {
     let mut ends = vec![0_u32; terms];
     for (term, _) in gathered {
@@ -256,7 +256,7 @@ fn by_term(gathered: &[(u32, Posting)], terms: usize) -> (Vec<u32>, Vec<Posting>
     }
     let mut sum = 0;
     for end in &mut ends {
-        // For now where each term starts; filling moves it to where it ends.
+        // The start of each term for now; filling moves it to the end.
         let count = *end;
         *end = sum;
         sum += count;

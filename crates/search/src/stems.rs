@@ -1,11 +1,10 @@
-//! One form for all forms of a word, and the words that say nothing.
+//! Stemming and stop words.
 
 use std::borrow::Cow;
 
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 
-/// Words that say nothing about what is wanted. Verbs such as `get` and `list` are not among them, because
-/// they tell tools apart.
+/// Stop words. Verbs such as `get` and `list` are not included, because they distinguish tools.
 const STOP_WORDS: &[&str] = &[
     "a", "able", "about", "also", "am", "an", "and", "another", "any", "are", "as", "at", "be",
     "been", "being", "between", "but", "by", "can", "could", "d", "did", "do", "does", "doing",
@@ -21,14 +20,14 @@ const STOP_WORDS: &[&str] = &[
     "with", "within", "without", "would", "you", "your",
 ];
 
-/// Letters of a word that is worth bringing to its stem.
+/// Minimum length of a word that is stemmed.
 const SHORTEST_STEMMED: usize = 3;
 
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// The form that every form of an English word shares. Words of other scripts, and codes, stay as they are.
+/// The stem of an English word. Words in other scripts and codes are unchanged.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     let plain =
         word.len() >= SHORTEST_STEMMED && word.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -52,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_word_meet() {
+    fn forms_of_a_word_have_the_same_stem() {
         for (one, other) in [
             ("issue", "issues"),
             ("create", "creating"),

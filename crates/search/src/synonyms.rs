@@ -1,4 +1,4 @@
-//! Words of about the same meaning, from a table of ours.
+//! Synonyms from a built-in table.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 
 use crate::stems::stem;
 
-/// One group per line; words joined by `_` are several words in a request.
+/// One group per line; words joined by `_` are a phrase of several words.
 const TABLE: &str = include_str!("synonyms.txt");
 
 static SYNONYMS: LazyLock<Synonyms> = LazyLock::new(|| Synonyms::of(TABLE));
@@ -15,7 +15,7 @@ static SYNONYMS: LazyLock<Synonyms> = LazyLock::new(|| Synonyms::of(TABLE));
 #[derive(Default)]
 struct Synonyms {
     of_word: HashMap<String, Vec<String>, RandomState>,
-    /// The rest of each phrase by its first word, and what it means.
+    /// Phrases by their first word.
     of_phrase: HashMap<&'static str, Vec<Phrase>, RandomState>,
 }
 
@@ -52,12 +52,12 @@ impl Synonyms {
     }
 }
 
-/// The stems that mean about the same as a stem.
+/// The synonyms of a stem.
 pub(crate) fn of_stem(stem: &str) -> &'static [String] {
     SYNONYMS.of_word.get(stem).map_or(&[], Vec::as_slice)
 }
 
-/// Calls back with what the phrases mean that start at the first of some words.
+/// Calls back with the synonyms of the phrases that start at the first word.
 pub(crate) fn of_phrase(words: &[&str], mut found: impl FnMut(&'static str)) {
     let Some((first, rest)) = words.split_first() else {
         return;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_find_their_group() {
+    fn words_have_the_synonyms_of_their_group() {
         let of_delete = of_stem(&stem("delete"));
         assert!(of_delete.contains(&stem("remove").into_owned()));
         assert!(of_stem("xyzzy").is_empty());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_plain() {
+    fn the_table_is_well_formed() {
         let groups = TABLE.lines().filter(|line| !line.starts_with('#'));
         let mut count = 0;
         for group in groups {

@@ -1,61 +1,61 @@
-//! What search is given to read, and how it names what it found.
+//! The texts that are indexed, and positions of tools in the index.
 
 use std::borrow::Cow;
 
-/// What search reads of one tool.
+/// The indexed texts of a tool.
 #[derive(Clone, Debug)]
 pub struct ToolText<'a> {
-    /// The name its server gives it.
+    /// The name that the server uses.
     pub name: &'a str,
-    /// The name it is called by, such as `server__tool`.
+    /// The exposed name, such as `server__tool`.
     pub exposed: &'a str,
-    /// Everything that is said about it.
+    /// The description.
     pub description: Cow<'a, str>,
-    /// Its input schema as raw JSON. Text that is none counts as empty.
+    /// The input schema as JSON text. Invalid JSON is ignored from the first error on.
     pub input_schema: &'a str,
-    /// Other words a person gave it; they count like its name.
+    /// Additional names given by the user; they count like the name.
     pub aliases: &'a [String],
 }
 
-/// What search reads of a server.
+/// The indexed texts of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerText<'a> {
-    /// The name it is configured under.
+    /// The configured name.
     pub name: &'a str,
-    /// What it says about itself; may be empty.
+    /// The description; may be empty.
     pub description: &'a str,
 }
 
-/// Where a tool stands: which segment of the index, and which tool of it.
+/// The position of a tool in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolPosition {
-    /// The number of the segment, in the order the index was given them.
+    /// The segment, in the order in which the index got them.
     pub segment: usize,
-    /// The number of the tool, in the order its segment was given them.
+    /// The tool, in the order in which the segment got them.
     pub tool: usize,
 }
 
-/// A part of a tool's definition that words are found in.
+/// A field of a tool that is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     /// The tool's name and aliases.
     Name,
-    /// Its description.
+    /// The tool's description.
     Description,
-    /// The name of its server.
+    /// The server's name.
     Server,
-    /// What its server says about itself.
+    /// The server's description.
     ServerDescription,
-    /// The names of its parameters.
+    /// Parameter names.
     Parameters,
-    /// The descriptions of its parameters.
+    /// Parameter descriptions.
     ParameterDescriptions,
-    /// The values its parameters choose from.
+    /// Enum values of parameters.
     Choices,
 }
 
 impl Field {
-    /// All of them, in the order of their worth as evidence.
+    /// All fields.
     pub const ALL: [Self; 7] = [
         Self::Name,
         Self::Description,
@@ -66,7 +66,7 @@ impl Field {
         Self::Choices,
     ];
 
-    /// A word for people.
+    /// The display name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",

@@ -1,28 +1,28 @@
-//! Text to words: split at everything but letters and digits and inside identifiers, in lower case.
+//! Splitting of text into lower-case words, at everything except letters and digits and inside identifiers.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::weights::WORD_BYTES;
 
-/// What a word was in its text.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// A word that stands by itself.
-    Whole,
+pub(crate) enum TokenKind {
+    /// A separate word.
+    Word,
     /// A piece of an identifier such as `readFile`.
     Piece,
-    /// The same identifier with its pieces put together.
+    /// A complete identifier that was also split into pieces.
     Joined,
-    /// Two neighbouring characters of a script that writes no spaces, or a lone one.
-    Pair,
+    /// Two adjacent characters of a script without spaces, or a single one.
+    Bigram,
 }
 
-/// Calls back with each word of a text, as far as the text is read.
-pub(crate) fn each_word(text: &str, most_bytes: usize, mut found: impl FnMut(&str, Part)) {
+/// Calls back with each token of the first `max_bytes` of a text.
+pub(crate) fn each_word(text: &str, max_bytes: usize, mut found: impl FnMut(&str, TokenKind)) {
     let mut scratch = String::new();
-    let mut rest = cut(text, most_bytes);
-    // Nearly all text is small ASCII letters, which need neither a table of characters nor a copy.
+    let mut rest = cut(text, max_bytes);
+    // Fast path: most text is lower-case ASCII, which needs neither a character table nor a copy.
     while let Some(start) = rest.bytes().position(starts_word) {
         rest = rest.get(start..).unwrap_or_default();
         let plain = rest.bytes().take_while(is_small).count();
@@ -32,14 +32,14 @@ pub(crate) fn each_word(text: &str, most_bytes: usize, mut found: impl FnMut(&st
             .is_none_or(|next| !starts_word(*next));
         let (run, behind) = if ends && plain <= WORD_BYTES {
             let (run, behind) = rest.split_at_checked(plain).unwrap_or((rest, ""));
-            found(run, Part::Whole);
+            found(run, TokenKind::Word);
             (run, behind)
         } else {
             let (run, behind) = run_of(rest);
             mixed(run, &mut scratch, &mut found);
             (run, behind)
         };
-        // What is no letter after all, such as a dash of another script, is passed.
+        // Skips non-ASCII characters that are not letters, such as dashes.
         rest = if run.is_empty() {
             without_first(behind)
         } else {
@@ -52,7 +52,7 @@ fn is_small(byte: &u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-/// Whether a word may start with the character that starts with this byte.
+/// Whether a character that starts with this byte can start a word.
 fn starts_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
@@ -63,7 +63,7 @@ fn without_first(text: &str) -> &str {
     characters.as_str()
 }
 
-/// The letters and digits of one kind of script that a text starts with, and the rest.
+/// Splits off the leading letters and digits of the same kind of script.
 fn run_of(text: &str) -> (&str, &str) {
     let cjk = text.chars().next().is_some_and(is_cjk);
     let outside = |c: char| {
@@ -75,33 +75,33 @@ fn run_of(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-fn mixed(run: &str, scratch: &mut String, found: &mut impl FnMut(&str, Part)) {
+fn mixed(run: &str, scratch: &mut String, found: &mut impl FnMut(&str, TokenKind)) {
     if run.chars().next().is_some_and(is_cjk) {
-        pairs(run, found);
+        bigrams(run, found);
     } else if !run.is_empty() {
         identifier(run, scratch, found);
     }
 }
 
-/// The start of a text, at most so many bytes of it.
-pub(crate) fn cut(text: &str, most_bytes: usize) -> &str {
-    let mut end = most_bytes.min(text.len());
+/// The first `max_bytes` of a text, shortened to a character boundary.
+pub(crate) fn cut(text: &str, max_bytes: usize) -> &str {
+    let mut end = max_bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     text.get(..end).unwrap_or_default()
 }
 
-/// A name as it is compared: small letters and digits alone.
-pub(crate) fn folded(name: &str, most_bytes: usize) -> String {
-    let mut line = String::with_capacity(name.len().min(most_bytes));
-    fold(name, most_bytes, &mut line);
+/// Folds a name for comparison: lower-case letters and digits only.
+pub(crate) fn folded(name: &str, max_bytes: usize) -> String {
+    let mut line = String::with_capacity(name.len().min(max_bytes));
+    fold(name, max_bytes, &mut line);
     line
 }
 
-/// Adds a name to a line as it is compared.
-pub(crate) fn fold(name: &str, most_bytes: usize, line: &mut String) {
-    for character in cut(name, most_bytes).chars() {
+/// Appends a folded name to `line`.
+pub(crate) fn fold(name: &str, max_bytes: usize, line: &mut String) {
+    for character in cut(name, max_bytes).chars() {
         if character.is_ascii() {
             if character.is_ascii_alphanumeric() {
                 line.push(character.to_ascii_lowercase());
@@ -112,20 +112,20 @@ pub(crate) fn fold(name: &str, most_bytes: usize, line: &mut String) {
     }
 }
 
-fn pairs(run: &str, found: &mut impl FnMut(&str, Part)) {
+fn bigrams(run: &str, found: &mut impl FnMut(&str, TokenKind)) {
     let mut starts = run.char_indices().map(|(at, _)| at);
     let (Some(_), Some(_)) = (starts.next(), starts.next()) else {
-        return found(run, Part::Pair);
+        return found(run, TokenKind::Bigram);
     };
     let ends = starts.chain(std::iter::once(run.len()));
     for ((start, _), end) in run.char_indices().zip(ends) {
         if let Some(pair) = run.get(start..end) {
-            found(pair, Part::Pair);
+            found(pair, TokenKind::Bigram);
         }
     }
 }
 
-fn identifier(run: &str, scratch: &mut String, found: &mut impl FnMut(&str, Part)) {
+fn identifier(run: &str, scratch: &mut String, found: &mut impl FnMut(&str, TokenKind)) {
     let mut start = 0;
     let mut pieces = 0;
     let mut characters = run.char_indices().peekable();
@@ -136,12 +136,12 @@ fn identifier(run: &str, scratch: &mut String, found: &mut impl FnMut(&str, Part
             let next = characters.peek();
             next.is_some_and(|(_, next)| next.is_lowercase())
         };
-        // `readFile` breaks before `F`, `HTTPServer` before `S`.
+        // `readFile` is split before `F`, `HTTPServer` before `S`.
         if at > start && is_large && (small || large && next_small()) {
             pieces += 1;
             word(
                 run.get(start..at).unwrap_or_default(),
-                Part::Piece,
+                TokenKind::Piece,
                 scratch,
                 found,
             );
@@ -152,36 +152,40 @@ fn identifier(run: &str, scratch: &mut String, found: &mut impl FnMut(&str, Part
     }
     let rest = run.get(start..).unwrap_or_default();
     if pieces == 0 {
-        return word(rest, Part::Whole, scratch, found);
+        return word(rest, TokenKind::Word, scratch, found);
     }
-    word(rest, Part::Piece, scratch, found);
-    word(run, Part::Joined, scratch, found);
+    word(rest, TokenKind::Piece, scratch, found);
+    word(run, TokenKind::Joined, scratch, found);
 }
 
-fn word(text: &str, part: Part, scratch: &mut String, found: &mut impl FnMut(&str, Part)) {
+fn word(
+    text: &str,
+    kind: TokenKind,
+    scratch: &mut String,
+    found: &mut impl FnMut(&str, TokenKind),
+) {
     let text = cut(text, WORD_BYTES);
     if text
         .bytes()
         .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     {
-        return found(text, part);
+        return found(text, kind);
     }
     scratch.clear();
     if text.is_ascii() {
         scratch.push_str(text);
         scratch.make_ascii_lowercase();
     } else {
-        // Accents and wide or styled letters are dropped, so that `Größe` and `grosse` are near and `café` and
-        // `cafe` are one.
+        // Removes accents and width or style variants, so that `café` and `cafe` are the same word.
         let plain = text.nfkd().filter(|c| !is_combining_mark(*c));
         scratch.extend(plain.flat_map(char::to_lowercase));
     }
     if !scratch.is_empty() {
-        found(scratch, part);
+        found(scratch, kind);
     }
 }
 
-/// Scripts that write no spaces between words.
+/// Whether a character belongs to a script without spaces between words.
 pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c,
         '\u{3040}'..='\u{30ff}'
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_fall_into_words_and_are_kept_whole() {
+    fn identifiers_are_split_and_also_kept_whole() {
         check("create_pull-request", &["create", "pull", "request"]);
         check("getIssue", &["get", "issue", "getissue"]);
         check("HTTPServer", &["http", "server", "httpserver"]);
@@ -212,12 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn accents_and_wide_letters_are_plain() {
+    fn accents_and_wide_letters_are_removed() {
         check("Café ＡＢＣ cafe\u{301}", &["cafe", "abc", "cafe"]);
     }
 
     #[test]
-    fn scripts_without_spaces_become_pairs() {
+    fn scripts_without_spaces_become_bigrams() {
         check("查询天气", &["查询", "询天", "天气"]);
         check("水 ok水", &["水", "ok", "水"]);
     }

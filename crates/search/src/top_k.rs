@@ -1,16 +1,16 @@
-//! The best of many, without sorting all.
+//! Selection of the best tools without sorting all.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::index::Index;
 
-/// The best tools so far, at most so many.
+/// The best tools so far, at most `limit`.
 pub(crate) struct TopK<'i> {
     index: &'i Index,
     limit: usize,
     worst_first: BinaryHeap<Ranked<'i>>,
-    /// What the worst of a full list scored.
+    /// Score of the worst tool once the list is full.
     floor: f32,
 }
 
@@ -31,13 +31,13 @@ impl<'i> TopK<'i> {
         }
     }
 
-    /// What a tool must score at least to be among the best.
+    /// Minimum score to be among the best.
     pub(crate) fn floor(&self) -> f32 {
         self.floor
     }
 
     pub(crate) fn offer(&mut self, tool: u32, score: f32) {
-        // A score that is no number would break the order of all.
+        // NaN would break the order.
         let score = if score.is_nan() { 0.0 } else { score };
         if score < self.floor || self.limit == 0 {
             return;
@@ -62,7 +62,7 @@ impl<'i> TopK<'i> {
         }
     }
 
-    /// Tools and scores, the best first.
+    /// Tools and scores, best first.
     pub(crate) fn into_best(self) -> Vec<(u32, f32)> {
         let sorted = self.worst_first.into_sorted_vec();
         sorted
@@ -73,7 +73,7 @@ impl<'i> TopK<'i> {
 }
 
 impl Ord for Ranked<'_> {
-    /// The better one is less: higher score, then the name, then the place.
+    /// Better tools are less: by score, then name, then position.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_name = || {
             let name = |one: &Self| self.index.exposed(one.tool);

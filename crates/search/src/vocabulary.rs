@@ -1,4 +1,4 @@
-//! One vocabulary for all segments. A word is not copied: its place in a segment stands for it.
+//! The vocabulary of all segments. Words are not copied; a term refers to a segment that contains it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use crate::interner::Key;
 use crate::segment::Segment;
 
-/// Where a word is kept: a segment that has it, and its number there.
+/// A segment that contains a word, and its number there.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
@@ -16,13 +16,13 @@ pub(crate) struct Place {
 
 #[derive(Default)]
 pub(crate) struct Vocabulary {
-    /// Finds a term by its word.
+    /// Finds a term by its text.
     pub(crate) table: HashTable<(Key, u32)>,
     pub(crate) terms: Vec<Place>,
 }
 
 impl Vocabulary {
-    /// The numbers that a segment's terms have in the whole index.
+    /// Adds a segment and returns the index-wide numbers of its terms.
     pub(crate) fn add(
         &mut self,
         number: u32,
@@ -53,7 +53,7 @@ impl Vocabulary {
     }
 }
 
-/// The word of a term in its indexed form.
+/// The text of a term in its indexed form.
 pub(crate) fn word_of<'s>(terms: &[Place], segments: &'s [Arc<Segment>], term: u32) -> &'s str {
     let place = terms.get(term as usize);
     place
@@ -61,7 +61,7 @@ pub(crate) fn word_of<'s>(terms: &[Place], segments: &'s [Arc<Segment>], term: u
         .map_or("", |(segment, local)| segment.terms.get(local))
 }
 
-/// Each distinct word of a name once, with its term.
+/// The distinct words of all names, with their terms.
 pub(crate) fn name_words(segments: &[Arc<Segment>], global: &[Vec<u32>]) -> Vec<(Place, u32)> {
     let mut seen: HashTable<(Key, u32)> = HashTable::new();
     let mut words: Vec<(Place, u32)> = Vec::new();

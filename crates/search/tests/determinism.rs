@@ -1,9 +1,9 @@
-//! The same answers whatever the way, and no input that breaks anything.
+//! Results do not depend on how the index was built, and no input breaks the search.
 
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a test that meets what it does not expect should fail"
+    reason = "a test fails on unexpected values"
 )]
 
 mod office;
@@ -15,20 +15,20 @@ use pegboard_search::{Index, Query, Segment, SegmentBuilder, ServerText, ToolPos
 use proptest::prelude::*;
 
 #[test]
-fn an_index_of_kept_segments_equals_one_built_anew() {
+fn an_index_of_reused_segments_equals_a_new_one() {
     let kept = segments(OFFICE);
     let mut lines = OFFICE.to_vec();
     lines[11] = "weather: forecast Tells how much rain falls";
     lines.push("weather: history Tells how it was");
-    let anew = segments(&lines);
+    let rebuilt = segments(&lines);
     let mixed = kept.iter().enumerate().map(|(at, segment)| {
         if at == 3 {
-            anew[3].clone()
+            rebuilt[3].clone()
         } else {
             segment.clone()
         }
     });
-    let (mixed, anew) = (Index::new(mixed), Index::new(anew));
+    let (mixed, rebuilt) = (Index::new(mixed), Index::new(rebuilt));
     for text in [
         "rain",
         "forecast",
@@ -43,12 +43,12 @@ fn an_index_of_kept_segments_equals_one_built_anew() {
                 found.hits.iter().map(|hit| (hit.at, hit.score)).collect();
             (hits, found.total, found.kind)
         };
-        assert_eq!(hits(&mixed), hits(&anew), "{text}");
+        assert_eq!(hits(&mixed), hits(&rebuilt), "{text}");
     }
 }
 
 #[test]
-fn one_reader_for_all_servers_makes_the_same_segments() {
+fn one_builder_for_all_servers_makes_the_same_segments() {
     let mut reader = SegmentBuilder::default();
     let tool = |name: &'static str| ToolText {
         name,
@@ -65,7 +65,7 @@ fn one_reader_for_all_servers_makes_the_same_segments() {
 }
 
 #[test]
-fn nothing_to_search_or_to_search_for_is_no_error() {
+fn an_empty_index_or_query_is_not_an_error() {
     let empty = Index::new([]);
     assert!(empty.is_empty());
     assert!(empty.search(&Query::words("issue"), 5).hits.is_empty());

@@ -1,9 +1,9 @@
-//! Names and words: what search promises on a small catalog.
+//! Search by names and words in a small catalog.
 
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a test that meets what it does not expect should fail"
+    reason = "a test fails on unexpected values"
 )]
 
 mod office;
@@ -32,13 +32,13 @@ fn r_find_01_exact_names_come_first() {
 }
 
 #[test]
-fn r_find_01_equal_names_stand_in_the_order_of_their_exposed_names() {
+fn r_find_01_equal_names_are_ordered_by_exposed_name() {
     catalog(OFFICE).check("search", &["files/search", "github/search", "mail/search"]);
     catalog(OFFICE).check("mail search", &["mail/search"]);
 }
 
 #[test]
-fn r_find_01_the_start_of_a_name_finds_it() {
+fn r_find_01_a_prefix_of_a_name_finds_it() {
     let office = catalog(OFFICE);
     office.check(
         "create_iss",
@@ -69,7 +69,7 @@ fn r_find_01_typos_are_found() {
 }
 
 #[test]
-fn r_find_01_a_server_asked_for_lists_its_tools() {
+fn r_find_01_a_named_server_lists_its_tools() {
     let office = catalog(OFFICE);
     for request in [
         "all github tools",
@@ -91,7 +91,7 @@ fn r_find_01_a_server_asked_for_lists_its_tools() {
 }
 
 #[test]
-fn r_find_03_a_limit_holds_and_the_total_tells_the_rest() {
+fn r_find_03_the_limit_holds_and_the_total_counts_all() {
     let office = catalog(OFFICE);
     for limit in [0, 1, 2, 5] {
         let found = office
@@ -127,14 +127,14 @@ fn r_ctx_04_words_of_names_and_descriptions_are_found_in_any_case() {
 }
 
 #[test]
-fn words_of_the_same_meaning_are_found() {
+fn synonyms_are_found() {
     let office = catalog(OFFICE);
     office.check("get rid of a document", &["files/delete_file"]);
     office.check("post mail", &["mail/send_message"]);
 }
 
 #[test]
-fn values_do_not_count_as_words() {
+fn literal_values_are_ignored() {
     let office = catalog(OFFICE);
     office.check(
         "read \"close issue\" from /tmp/issue/close.txt",

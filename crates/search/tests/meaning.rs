@@ -1,9 +1,9 @@
-//! SemanticQuery, memory and explanations.
+//! Meaning, past calls and explanations.
 
 #![allow(
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a test that meets what it does not expect should fail"
+    reason = "a test fails on unexpected values"
 )]
 
 mod office;
@@ -16,7 +16,7 @@ use pegboard_search::{
     ToolPosition, ToolText, Vectors, build_segments,
 };
 
-/// Vectors of two numbers for every tool; some may be missing.
+/// Vectors with two dimensions; some tools may have none.
 struct Plane(Vec<Vec<Option<[f32; 2]>>>);
 
 impl Vectors for Plane {
@@ -94,7 +94,7 @@ fn meaning_finds_what_words_do_not() {
 }
 
 #[test]
-fn memory_speaks_only_when_it_is_near() {
+fn past_calls_count_only_for_similar_queries() {
     let office = catalog(OFFICE);
     let first = |similarity: f32| {
         let memory = [PastCall {
@@ -193,7 +193,7 @@ fn an_explanation_names_words_and_fields() {
     assert_eq!(why.name.map(|name| name.kind), Some(NameMatchKind::Typo(1)));
 }
 
-/// Only one tool is near every request.
+/// Only one tool is close to every query.
 struct Needle(ToolPosition);
 
 impl Vectors for Needle {
@@ -213,7 +213,7 @@ impl Vectors for Needle {
 
 #[test]
 fn r_find_02_every_tool_of_a_large_catalog_is_compared() {
-    // Uneven servers, one of them empty, with more tools than one thread compares.
+    // Servers of different sizes, one of them empty, with enough tools for two threads.
     let sizes = [1_500, 0, 1, 1_200, 700, 900, 3];
     let servers: Vec<(usize, usize)> = sizes.into_iter().enumerate().collect();
     let segments = build_segments(&servers, |(server, tools), reader| {

@@ -1,4 +1,4 @@
-//! One leader per server, among all tasks of this process and all processes of this machine.
+//! The discovery lock: one discovery per server, across the tasks of this process and all processes of this machine.
 
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
@@ -10,24 +10,24 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard, oneshot};
 
 use crate::{StoreResult, errors, private_files};
 
-/// The right to discover a server alone. It ends when this is dropped or the process dies.
+/// The exclusive right to discover a server. It ends when this is dropped or the process dies.
 #[derive(Debug)]
 pub struct DiscoveryLock {
-    // Dropped first, so that the next task of this process finds the file free.
+    // Dropped first, so that the next task of this process finds the file unlocked.
     _file: Option<HeldFile>,
     _turn: OwnedMutexGuard<()>,
     has_waited: bool,
 }
 
 impl DiscoveryLock {
-    /// Whether somebody else led in between, who may have found out what is wanted.
+    /// Whether another holder had the lock in between, which may have discovered the server.
     pub fn has_waited(&self) -> bool {
         self.has_waited
     }
 }
 
-/// A locked file. Closing it would be enough, but for children forked in that very moment: they hold
-/// the same lock until they become another program.
+/// A locked file. Unlocks explicitly, because a child process forked at that moment holds the same lock until its
+/// `exec`.
 #[derive(Debug)]
 struct HeldFile(File);
 
@@ -37,10 +37,10 @@ impl Drop for HeldFile {
     }
 }
 
-/// Who leads what.
+/// The discovery locks by server.
 ///
-/// Tasks of one process queue up in memory; only the first of the queue waits for other processes, so
-/// that at most one thread per server waits, however often callers give up and come back.
+/// Tasks of one process queue in memory; only the head of the queue waits for other processes. So at most one thread
+/// per server waits, however often callers give up and come back.
 #[derive(Debug, Default)]
 pub(crate) struct DiscoveryLocks {
     turns: Mutex<HashMap<ServerName, Arc<Turn<()>>>>,
@@ -48,7 +48,7 @@ pub(crate) struct DiscoveryLocks {
 }
 
 impl DiscoveryLocks {
-    /// DiscoveryLocks that also exclude other processes, by locks on files in a folder.
+    /// Creates locks that also exclude other processes, by file locks in a folder.
     pub(crate) fn across_processes(folder: PathBuf) -> Self {
         Self {
             folder: Some(folder),
@@ -90,8 +90,8 @@ impl DiscoveryLocks {
     }
 }
 
-/// Waits in a thread of its own, not in the runtime's pool: the pool would hold up the program's end
-/// for as long as another process leads. If the caller gives up, the lead is dropped as soon as it comes.
+/// Waits in a separate thread instead of the runtime's pool, which would delay the program's exit for as long as
+/// another process holds the lock. If the caller gives up, the lock is released as soon as it is acquired.
 async fn wait_in_thread(
     file: File,
     turn: OwnedMutexGuard<()>,
@@ -114,7 +114,7 @@ async fn wait_in_thread(
         Ok(outcome) => outcome.map_err(|e| errors::io("take the lock", path, &e)),
         Err(_) => Err(ToolError::new(
             Reason::Internal,
-            "the thread that waited for a lock ended early",
+            "the thread waiting for a lock ended early",
         )),
     }
 }
@@ -131,7 +131,7 @@ mod tests {
     #[tokio::test]
     async fn r_disc_11_one_leader_at_a_time_and_servers_do_not_hinder_each_other() {
         let folder = tempfile::tempdir().unwrap();
-        // Two `DiscoveryLocks` over one folder see each other only by the files, as two processes do.
+        // Two `DiscoveryLocks` with the same folder see each other only through the files, like two processes.
         let sides: Vec<Arc<DiscoveryLocks>> = (0..2)
             .map(|_| Arc::new(DiscoveryLocks::across_processes(folder.path().to_owned())))
             .collect();
@@ -163,7 +163,7 @@ mod tests {
         );
         let held = a.take(&name("github")).await.unwrap();
         for _ in 0..10 {
-            // One poll is enough to start the wait, and the drop cancels it.
+            // One poll starts the wait, and the drop cancels it.
             let server = name("github");
             let mut waiting = Box::pin(b.take(&server));
             let polled = std::future::poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Faults of disk and engine as values with a reason.
+//! Errors of the file system and of SQLite.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 
 use crate::state_dir::UNWRITABLE_REMEDY;
 
-/// A fault of the file system.
+/// An error of the file system.
 pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> ToolError {
     ToolError::new(
         Reason::StoreIo,
@@ -16,11 +16,11 @@ pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> ToolError {
     )
 }
 
-/// A fault of SQLite that says nothing about the soundness of the file.
+/// An error of SQLite that does not mean that the file is damaged.
 pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolError {
     let why = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another process kept it busy for too long".to_owned()
+            "another process kept it locked for too long".to_owned()
         }
         Some(ErrorCode::DiskFull) => "the disk is full".to_owned(),
         _ => UntrustedText::new(&error.to_string())
@@ -33,18 +33,18 @@ pub(crate) fn sqlite(doing: &str, path: &Path, error: &rusqlite::Error) -> ToolE
     )
 }
 
-/// A database that is only read from now on, and why.
+/// The error of every write to a database that could only be opened for reading.
 pub(crate) fn read_only(path: &Path, why: &ToolError) -> ToolError {
     let message = format!(
-        "{} can only be read, so what is new is not stored: {}",
+        "{} can only be read, so new data is not stored: {}",
         display_path(path),
         why.message
     );
     ToolError::new(Reason::StoreIo, message).with_remedy(UNWRITABLE_REMEDY)
 }
 
-/// Whether an error means that the file is not the database we wrote. The statements are constant, so
-/// a plain "SQL error" means that the schema is damaged too.
+/// Whether an error means that the file is damaged. The statements are constant, so a plain "SQL error" also means
+/// that the schema is damaged.
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     if matches!(
         error,
@@ -64,13 +64,13 @@ pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// A record that was changed by somebody else, or rotted.
+/// A record that was changed outside Pegboard or is damaged.
 pub(crate) fn untrusted(server: &ServerName, why: &str) -> ToolError {
     let message = format!("the stored tools of server `{server}` are ignored: {why}");
     ToolError::new(Reason::CacheUntrusted, message).at_server(server)
 }
 
-/// A path as it may be printed.
+/// A path for messages, escaped and in backticks.
 pub(crate) fn display_path(path: &Path) -> String {
     format!("`{}`", UntrustedText::new(&path.to_string_lossy()))
 }

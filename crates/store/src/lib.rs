@@ -1,11 +1,11 @@
-//! What lasts: the catalog of every server in one SQLite file, the key of all hashes, and the last words
-//! of each server's stderr.
+//! Persistent storage: the discovered tools of every server in one SQLite file, grants and activity in another, the
+//! key of all hashes, and the tail of each server's stderr.
 //!
 //! Invariant: a kill at any moment leaves, per server, the old or the new record, never a mixture.
-//! Invariant: a record is given out only if its seal fits, so nobody else wrote or changed it.
-//! Invariant: no secret is kept here; the key of the seals and hashes lies in a file of its own.
+//! Invariant: a record is returned only if its seal is valid, so that only Pegboard can have written it.
+//! Invariant: no secret is stored here; the key of the seals and hashes is in a file of its own.
 //! Invariant: every folder is 0700 and every file 0600.
-//! Invariant: nothing panics, whatever the files hold.
+//! Invariant: nothing panics, whatever the files contain.
 
 mod discovery_lock;
 mod errors;

@@ -1,4 +1,4 @@
-//! What servers wrote to stderr, kept per server in a file of bounded size.
+//! The stderr output of servers, in one bounded file per server.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,33 +8,35 @@ use pegboard_model::ServerName;
 
 use crate::{StateDir, StoreResult, errors, private_files};
 
-/// How much of a log is kept when it is cut back, and shown.
+/// How much of a log is kept when it is truncated, and shown.
 const KEPT_BYTES: u64 = 64 * 1024;
-/// The size at which a log is cut back; the distance to [`KEPT_BYTES`] makes cutting rare.
+/// The size at which a log is truncated. The distance to [`KEPT_BYTES`] makes truncation rare.
 const FILE_BYTES_MAX: u64 = 128 * 1024;
 
-/// The last words of every server.
+/// The stderr logs of all servers.
 #[derive(Clone, Debug)]
 pub struct ServerLogs {
     folder: PathBuf,
 }
 
 impl ServerLogs {
-    /// The logs of a state folder.
+    /// Opens the logs of a state folder.
     pub fn open(state: &StateDir) -> Self {
         Self {
             folder: state.logs(),
         }
     }
 
-    /// Adds a text. A log that cannot be written is no reason to fail what the server is needed for, so
-    /// a fault only loses the text.
+    /// Appends text. An error is ignored: a log that cannot be written must not affect the server.
     pub fn append(&self, server: &ServerName, text: &str) {
         let _ = self.try_append(server, text.as_bytes());
     }
 
-    /// The end of what a server wrote, from the start of a line; empty when it never wrote. It is
-    /// foreign text, to be shown through [`pegboard_model::UntrustedText`] only.
+    /// Returns the end of a server's log, starting at a line; empty if there is none. The text is untrusted and must
+    /// be shown through [`pegboard_model::UntrustedText`].
+    ///
+    /// # Errors
+    /// Fails if the log exists and cannot be read.
     pub fn read(&self, server: &ServerName) -> StoreResult<String> {
         let path = self.path(server);
         let file = private_files::open_own_file(&path, File::options().read(true));
@@ -46,7 +48,10 @@ impl ServerLogs {
         }
     }
 
-    /// Drops what a server wrote.
+    /// Deletes a server's log.
+    ///
+    /// # Errors
+    /// Fails if the log exists and cannot be deleted.
     pub fn forget(&self, server: &ServerName) -> StoreResult<()> {
         let path = self.path(server);
         match fs::remove_file(&path) {
@@ -61,7 +66,7 @@ impl ServerLogs {
         self.folder.join(format!("{server}.log"))
     }
 
-    /// The lock keeps what another process appends from falling between reading the end and cutting.
+    /// The lock prevents another process from appending between reading the tail and truncating.
     fn try_append(&self, server: &ServerName, text: &[u8]) -> io::Result<()> {
         let mut options = private_files::options();
         let options = options.read(true).append(true).create(true);
@@ -78,7 +83,7 @@ impl ServerLogs {
     }
 }
 
-/// The last [`KEPT_BYTES`] of a file; without the first line when that is cut.
+/// Returns the last [`KEPT_BYTES`] of a file, without an incomplete first line.
 fn tail(file: &mut File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let start = length.saturating_sub(KEPT_BYTES);
@@ -161,7 +166,7 @@ mod tests {
         rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
         let error = logs.read(&server).unwrap_err();
         assert!(error.message.contains("regular file"), "{}", error.message);
-        // More than a pipe holds: the write would wait for a reader.
+        // More than a pipe buffers: the write would block.
         logs.append(&server, &"x".repeat(KEPT_BYTES as usize * 2));
 
         fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A store that lasts as long as its process: for embedders that want no files, and for tests.
+//! A store in memory, for embedders that want no files, and for tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use crate::{DiscoveryLock, LoadedRecords, Store, StoreResult, StoreStats, record
 
 type Key = (ServerName, ConfigHash);
 
-/// Keeps records in memory.
+/// Stores records in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     records: Mutex<BTreeMap<Key, ServerRecord>>,
-    /// With the model they belong to.
+    /// With the model that they belong to.
     vectors: Mutex<BTreeMap<Key, (String, Vec<u8>)>>,
-    /// With the model each belongs to, the newest last.
+    /// With the model that each belongs to, newest last.
     remembered: Mutex<Vec<(String, RememberedQuery)>>,
     discovery_locks: DiscoveryLocks,
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }

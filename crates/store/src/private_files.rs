@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a folder (and the missing ones above it) that only the owner may enter, and shuts others out
-/// of one that is already there. One that is a symbolic link or belongs to another user is refused.
+/// Creates a folder and its missing parents for the owner only, and restricts an existing one. Refuses a symbolic
+/// link or a folder of another user.
 pub(crate) fn ensure_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -15,12 +15,11 @@ pub(crate) fn ensure_folder(path: &Path) -> io::Result<()> {
     restrict(path, FOLDER_MODE)
 }
 
-/// Returns the bytes of a file that belongs to us, and takes everybody else's rights on it away; `None` if it is not
-/// there. At most `limit` bytes are read.
+/// Reads at most `limit` bytes of a file that the current user owns, and restricts its permissions to the owner.
+/// Returns `None` if the file does not exist.
 ///
 /// # Errors
-/// Fails if it is a symbolic link, not a regular file, or owned by another user: none of its target's rights are
-/// changed then.
+/// Fails if it is a symbolic link, not a regular file, or owned by another user. Permissions are not changed then.
 pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     use std::io::Read;
     let file = match open_own_file(path, OpenOptions::new().read(true)) {
@@ -33,15 +32,14 @@ pub(crate) fn read_own_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8
     Ok(Some(bytes))
 }
 
-/// Opens a file that belongs to us, and takes everybody else's rights on it away. It never waits: the kind of the
-/// file is checked before anything is read or written, and a pipe without a reader or writer does not block.
+/// Opens a file that the current user owns, and restricts its permissions to the owner. Never blocks: the file type
+/// is checked before anything is read or written, and a pipe without a peer is opened without waiting.
 ///
 /// # Errors
-/// Fails if it is a symbolic link, not a regular file, or owned by another user: none of its target's rights are
-/// changed then.
+/// Fails if it is a symbolic link, not a regular file, or owned by another user. Permissions are not changed then.
 pub(crate) fn open_own_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = open_without_following(path, options).map_err(|error| {
-        // The open of a link fails in ways that differ by system.
+        // Opening a link fails with different errors on different systems.
         let about = fs::symlink_metadata(path);
         match about {
             Ok(about) if about.is_symlink() => refused(LINK),
@@ -64,7 +62,7 @@ pub(crate) fn open_own_file(path: &Path, options: &mut OpenOptions) -> io::Resul
     Ok(file)
 }
 
-/// Opens a file that is no link, without waiting for the other end if it is a pipe.
+/// Opens a file without following a link, and without blocking on a pipe.
 fn open_without_following(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -76,8 +74,8 @@ fn open_without_following(path: &Path, options: &mut OpenOptions) -> io::Result<
     options.open(path)
 }
 
-/// Whether an error means that nothing can be written at this place now: a full disk, a quota, a read-only file
-/// system, or missing rights. What is stored there may still be readable. Our own refusals are not meant.
+/// Whether an error means that nothing can be written there: a full disk, a quota, a read-only file system, or
+/// missing permissions. Stored data may still be readable. Our own refusals do not count.
 pub(crate) fn is_unwritable(error: &io::Error) -> bool {
     use io::ErrorKind::{
         FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
@@ -89,7 +87,7 @@ pub(crate) fn is_unwritable(error: &io::Error) -> bool {
     }
 }
 
-/// Rights that cannot be changed because nothing can be written are no reason to leave a file of ours unread.
+/// Ignores that permissions cannot be changed because the file system is not writable; the file can still be read.
 fn tolerate_unwritable(changed: io::Result<()>) -> io::Result<()> {
     match changed {
         Err(error) if is_unwritable(&error) => Ok(()),
@@ -97,7 +95,7 @@ fn tolerate_unwritable(changed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Checks that a file belongs to us and is neither a link nor anything else than a regular file.
+/// Checks that a path is a regular file of the current user.
 pub(crate) fn check_own_file(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {
@@ -110,7 +108,7 @@ pub(crate) fn check_own_file(path: &Path) -> io::Result<()> {
 }
 
 const NOT_REGULAR: &str = "it is not a regular file";
-const LINK: &str = "it is a symbolic link, which could lead to a file of somebody else";
+const LINK: &str = "it is a symbolic link, which could point to another user's file";
 
 fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why.to_owned())
@@ -130,8 +128,8 @@ fn check_owner(_about: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes everybody else's rights on a file away. A file that is not there is no fault: another process
-/// may just have removed it.
+/// Restricts a file's permissions to the owner. A missing file is not an error: another process may just have removed
+/// it.
 pub(crate) fn restrict_file(path: &Path) -> io::Result<()> {
     match restrict(path, FILE_MODE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -139,7 +137,7 @@ pub(crate) fn restrict_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Options under which a new file belongs to the owner alone.
+/// Options that create a file for the owner only.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -147,7 +145,7 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
-/// Opens a file whose only use is to be locked.
+/// Opens a file that is only used for locking.
 pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
     options()
         .read(true)
@@ -157,7 +155,7 @@ pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes what was created, renamed or removed in a folder last.
+/// Syncs a folder, so that created, renamed and removed files are durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(path)?.sync_all()?;
@@ -172,7 +170,7 @@ const FILE_MODE: u32 = 0o600;
 #[cfg(unix)]
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    // Not of what a link leads to: its rights are none of our business.
+    // Do not follow a link: the permissions of its target must not change.
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {
         return Err(refused(LINK));
@@ -184,7 +182,7 @@ fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     tolerate_unwritable(fs::set_permissions(path, fs::Permissions::from_mode(mode)))
 }
 
-/// Elsewhere a profile's folders are private by inheritance.
+/// On other systems the folders of a user profile are private by inheritance.
 #[cfg(not(unix))]
 fn restrict(_path: &Path, _mode: u32) -> io::Result<()> {
     Ok(())

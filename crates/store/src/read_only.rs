@@ -1,20 +1,19 @@
-//! Opening a database that cannot be written: on a full disk, or on a file system that is mounted read-only.
+//! Opening a database that cannot be written, because the disk is full or the file system is read-only.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// Opens a database for reading only, without creating or changing any file.
+/// Opens a database for reading, without creating or changing any file.
 ///
 /// SQLite reads a database with a write-ahead log through an index in shared memory, which is a file that it would
-/// have to create. Without a log, the file is opened as one that never changes. With a log, the connection takes the
-/// whole file for itself and keeps the index in its own memory; it takes no locks, because a file that can only be
-/// read cannot be locked. Another process may write at the same time: a row that was read half-changed does not fit
-/// its seal.
+/// have to create. Without a log, the file is opened as immutable. With a log, the connection is exclusive and keeps
+/// the index in its own memory; it takes no locks, because a read-only file cannot be locked. Another process may
+/// write at the same time: a row that was read half-changed has an invalid seal.
 ///
 /// # Errors
-/// Fails if there is no such file, or if it is not a database.
+/// Fails if the file does not exist or is not a database.
 pub(crate) fn open(path: &Path, has_log: bool) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match has_log {
@@ -33,7 +32,7 @@ pub(crate) fn open(path: &Path, has_log: bool) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// An empty database in memory that takes no writes, for a place where no file can be created.
+/// Creates an empty read-only database in memory, for a folder in which no file can be created.
 pub(crate) fn empty(migrations: &[&str]) -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
     for step in migrations {
@@ -43,7 +42,7 @@ pub(crate) fn empty(migrations: &[&str]) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The address of a file that SQLite may take for unchanging.
+/// The URI of a database that SQLite treats as immutable.
 fn immutable_uri(path: &Path) -> OsString {
     let mut uri = OsString::from(if path.is_absolute() {
         "file://"
@@ -55,7 +54,7 @@ fn immutable_uri(path: &Path) -> OsString {
     uri
 }
 
-/// A path without the characters that mean something in an address.
+/// Escapes the characters of a path that have a meaning in a URI.
 #[cfg(unix)]
 fn escape_path(path: &Path) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -95,7 +94,7 @@ mod tests {
         writer
             .execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1);")
             .unwrap();
-        // The writer is still there, so that its log is.
+        // The writer stays open, so that its log exists.
         let reader = open(&path, true).unwrap();
         assert_eq!(values(&reader), [1]);
         reader.execute("INSERT INTO t VALUES (2)", []).unwrap_err();

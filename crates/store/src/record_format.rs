@@ -1,7 +1,7 @@
-//! A server's record as bytes.
+//! The binary format of a server's record.
 //!
-//! The types here are the format on disk; they stand apart from the model's types, so that a change
-//! there cannot silently change what old bytes mean. Reasons are kept by code, not by position.
+//! The types here define the format on disk. They are separate from the model's types, so that a change there cannot
+//! silently change the meaning of stored bytes. Reasons are stored by code, not by position.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use pegboard_model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The first byte of every record; a change of the types below raises it.
+/// The first byte of every record. Changing the types below requires a new number.
 pub(crate) const FORMAT: u8 = 2;
-/// The format that knew tools alone; it is still read.
+/// The first format, without prompts and resources. It is still read.
 const FORMAT_TOOLS_ONLY: u8 = 1;
 
-/// Why bytes are not a record.
+/// Why bytes cannot be decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodeError {
-    /// A newer version wrote them.
+    /// Written by a newer version.
     Newer,
-    /// They do not have the form.
+    /// Not a valid record.
     Malformed,
 }
 
@@ -35,7 +35,7 @@ struct StoredRecord<'a> {
     offers: [Vec<StoredOffer<'a>>; 3],
 }
 
-/// A whole record of the first format, and the beginning of one of the second.
+/// A complete record of the first format, and the first part of one of the second.
 #[derive(Serialize, Deserialize)]
 struct StoredTools<'a> {
     #[serde(borrow)]
@@ -56,10 +56,10 @@ struct StoredTools<'a> {
     rejections: Vec<StoredError<'a>>,
 }
 
-/// What an offer is known by, and its definition.
+/// The key of an offer and its definition.
 type StoredOffer<'a> = (&'a str, &'a str);
 
-/// An error of a server, or of one of its tools: about what, the reason's code, and the text.
+/// An error of a server or of one of its tools: the subject, the reason's code and the text.
 #[derive(Serialize, Deserialize)]
 struct StoredError<'a> {
     subject: &'a str,
@@ -79,7 +79,7 @@ struct StoredTool<'a> {
     tokens: u32,
 }
 
-/// The record as bytes.
+/// Encodes a record.
 pub(crate) fn encode(record: &ServerRecord) -> Result<Vec<u8>, ToolError> {
     postcard::to_extend(&stored(record), vec![FORMAT]).map_err(|error| {
         let message = format!(
@@ -90,7 +90,7 @@ pub(crate) fn encode(record: &ServerRecord) -> Result<Vec<u8>, ToolError> {
     })
 }
 
-/// The record from its bytes.
+/// Decodes a record.
 pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, DecodeError> {
     match bytes.split_first() {
         Some((&FORMAT, body)) => {
@@ -261,7 +261,7 @@ fn restored_tool(stored: StoredTool<'_>) -> Option<Tool> {
     })
 }
 
-/// A code that a later version no longer has still tells that something failed.
+/// A code that this version does not know still means a failure.
 fn reason_of(code: &str) -> Reason {
     Reason::ALL
         .iter()

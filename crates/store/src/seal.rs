@@ -1,11 +1,11 @@
-//! The mark that only this machine's key can make.
+//! Seals: keyed hashes that only this machine's key can produce.
 
 use pegboard_model::{HashKey, ServerName};
 
-/// Separates the key of the seals from every other use of the machine's key.
+/// Separates the key of the seals from other uses of the machine's key.
 const PURPOSE: &str = "pegboard store: seal of a server's record, version 1";
 
-/// Seals records and checks seals.
+/// Seals records and verifies seals.
 pub(crate) struct Sealer(HashKey);
 
 impl Sealer {
@@ -13,12 +13,12 @@ impl Sealer {
         Self(HashKey(blake3::derive_key(PURPOSE, &key.0)))
     }
 
-    /// The seal of a record. The server's name is covered, so that no record can be moved to another.
+    /// The seal of a record. It covers the server's name, so that a record cannot be moved to another server.
     pub(crate) fn seal(&self, server: &ServerName, body: &[u8]) -> [u8; 32] {
         self.0.hash([server.as_str().as_bytes(), body])
     }
 
-    /// The seal of something else that belongs to a server; the parts say what it is.
+    /// The seal of other data of a server; `parts` identify the data.
     pub(crate) fn seal_parts<const N: usize>(
         &self,
         server: &ServerName,
@@ -45,7 +45,7 @@ impl Sealer {
 }
 
 fn is_same(expected: [u8; 32], seal: &[u8]) -> bool {
-    // The comparison of hashes takes the same time wherever they differ.
+    // Comparing hashes takes constant time.
     <[u8; 32]>::try_from(seal)
         .is_ok_and(|seal| blake3::Hash::from(expected) == blake3::Hash::from(seal))
 }

@@ -1,35 +1,37 @@
-//! What search by meaning keeps: vectors of tools, which can always be computed again, and past queries,
-//! which a person may have kept and may drop.
+//! Storage for search by meaning: vectors of tools, which can be computed again, and remembered queries.
 
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, Fingerprint, ServerName, Timestamp};
 
 use crate::StoreResult;
 
-/// Queries that are remembered at the most; the oldest go first.
+/// Upper bound for remembered queries; the oldest are deleted first.
 pub const MAX_REMEMBERED_QUERIES: usize = 4_000;
-/// Queries that are remembered for one tool: more would only drown the others.
+/// Upper bound for remembered queries of one tool, so that it does not crowd out the others.
 pub const MAX_REMEMBERED_QUERIES_PER_TOOL: usize = 16;
 
-/// A query that led to a successful call of a tool. The words are not kept, only their vector.
+/// A query that led to a successful call of a tool. Only its vector is stored, not its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RememberedQuery {
     /// The tool's server.
     pub server: ServerName,
-    /// The server's own name for the tool.
+    /// The server's own name of the tool.
     pub tool: String,
-    /// The tool as it was when it was called.
+    /// The tool's fingerprint at the time of the call.
     pub fingerprint: Fingerprint,
-    /// The query's vector, as its model writes it.
+    /// The query's vector, in the encoding of its model.
     pub vector: Vec<u8>,
-    /// When it was called.
+    /// When the tool was called.
     pub at: Timestamp,
 }
 
-/// Keeps what search by meaning needs. Vectors belong to one model: those of another are not given out.
+/// Stores vectors and remembered queries. Vectors of another model are never returned.
+///
+/// # Errors
+/// All operations fail if the underlying storage cannot be used.
 #[async_trait]
 pub trait SearchStore: Send + Sync {
-    /// The vectors of a server's tools under one definition, as they were saved.
+    /// Returns the stored vectors of a server's tools under one definition.
     async fn load_vectors(
         &self,
         server: &ServerName,
@@ -37,7 +39,7 @@ pub trait SearchStore: Send + Sync {
         model: &str,
     ) -> StoreResult<Option<Vec<u8>>>;
 
-    /// Keeps the vectors of a server's tools in place of earlier ones. They leave with the server's record.
+    /// Stores the vectors of a server's tools, replacing earlier ones. They are deleted with the server's record.
     async fn save_vectors(
         &self,
         server: &ServerName,
@@ -46,12 +48,12 @@ pub trait SearchStore: Send + Sync {
         vectors: Vec<u8>,
     ) -> StoreResult<()>;
 
-    /// Every remembered query, the newest first.
+    /// Returns every remembered query, newest first.
     async fn load_queries(&self, model: &str) -> StoreResult<Vec<RememberedQuery>>;
 
-    /// Remembers a query.
+    /// Stores a query.
     async fn remember(&self, model: &str, query: RememberedQuery) -> StoreResult<()>;
 
-    /// Forgets every query and says how many there were.
+    /// Deletes all queries and returns their number.
     async fn clear_queries(&self) -> StoreResult<usize>;
 }

@@ -1,4 +1,4 @@
-//! The folder of all that lasts, and the one key in it.
+//! The state folder and its key.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,29 +13,28 @@ const KEY_BYTES: u64 = 32;
 const LOCK_FOLDER: &str = "locks";
 const LOG_FOLDER: &str = "logs";
 
-/// How much the check writes whether the folder has room.
+/// How much the writability check writes.
 const CHECK_BYTES: usize = 64 * 1024;
-/// What a person can do if nothing can be written.
-pub(crate) const UNWRITABLE_REMEDY: &str = "Make room on the disk or make the folder writable, or name another one \
+/// The remedy if the folder cannot be written.
+pub(crate) const UNWRITABLE_REMEDY: &str = "Free up disk space, make the folder writable, or choose another one \
                                             with `PEGBOARD_STATE_DIR`.";
 
-/// The folder of all that lasts: 0700; files 0600. Where it cannot be written (a full disk, a read-only file
-/// system), it is still opened: what is stored can be read, and what is new stays in memory.
+/// The folder of all persistent state: mode 0700, files 0600. It is also opened if it cannot be written (full disk,
+/// read-only file system): stored data can be read, and new data stays in memory.
 #[derive(Clone, Debug)]
 pub struct StateDir {
     path: PathBuf,
-    /// The key that was read or made first. It is written again if the folder is deleted meanwhile, so that what is
-    /// stored afterwards keeps its seals.
+    /// The key in use. It is written again if the folder is deleted at runtime, so that seals stay valid.
     key: Arc<OnceLock<HashKey>>,
-    /// Why a part of the folder could not be made.
+    /// Why a part of the folder could not be created.
     unwritable: Option<ToolError>,
 }
 
 impl StateDir {
-    /// Opens the folder, making it and its parts where they are missing.
+    /// Opens the folder, creating it and its parts if they are missing.
     ///
     /// # Errors
-    /// Fails if it is a symbolic link, belongs to another user, or cannot be a folder at all.
+    /// Fails if it is a symbolic link, belongs to another user, or cannot be created.
     pub fn open(path: &Path) -> StoreResult<Self> {
         Ok(Self {
             path: path.to_owned(),
@@ -44,20 +43,20 @@ impl StateDir {
         })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Why a part of the folder is missing and could not be made; `None` if all parts are there.
+    /// Why a part of the folder could not be created; `None` if all parts exist.
     pub fn unwritable(&self) -> Option<&ToolError> {
         self.unwritable.as_ref()
     }
 
-    /// Checks that something can be stored, by writing a file and removing it.
+    /// Checks that the folder can be written, by writing and removing a file.
     ///
     /// # Errors
-    /// Fails with the reason why it cannot.
+    /// Fails with the reason why it cannot be written.
     pub fn check_writable(&self) -> StoreResult<()> {
         let write = || -> io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
@@ -70,9 +69,11 @@ impl StateDir {
         })
     }
 
-    /// The key of every config hash and every seal on this machine, minted at the first call. Processes
-    /// that start for the first time together all get the same one. Where it cannot be stored, it lasts as long as
-    /// this value and its clones.
+    /// Returns the key of every config hash and seal on this machine, creating it at the first call. Processes that
+    /// start together get the same key. If it cannot be stored, it lasts as long as this value and its clones.
+    ///
+    /// # Errors
+    /// Fails if the key file is damaged or cannot be read.
     pub fn hash_key(&self) -> StoreResult<HashKey> {
         let path = self.path.join(KEY_FILE);
         let fault = |e: io::Error| errors::io("use the key", &path, &e);
@@ -93,7 +94,7 @@ impl StateDir {
         }
     }
 
-    /// Makes the folder, its parts and its key again if they were deleted.
+    /// Creates the folder, its parts and its key again if they were deleted.
     pub(crate) fn restore(&self) -> StoreResult<()> {
         make_folders(&self.path)?;
         if self.key.get().is_some() {
@@ -131,7 +132,7 @@ enum KeyFile {
 }
 
 fn read_key(path: &Path) -> io::Result<KeyFile> {
-    // One byte more than it has, so that a longer file is seen to be damaged.
+    // One more byte than the key has, to detect a longer file.
     let Some(bytes) = private_files::read_own_file(path, KEY_BYTES + 1)? else {
         return Ok(KeyFile::Missing);
     };
@@ -144,7 +145,7 @@ fn random_key() -> io::Result<HashKey> {
     Ok(HashKey(key))
 }
 
-/// The key gets its name only when it is whole and on disk, and only if no other process was first.
+/// The key gets its name only after it is complete and on disk, and only if no other process was first.
 fn store_key(folder: &Path, path: &Path, key: &HashKey) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&key.0)?;
@@ -152,7 +153,7 @@ fn store_key(folder: &Path, path: &Path, key: &HashKey) -> io::Result<()> {
     match file.persist_noclobber(path) {
         Ok(_) => {
             let folder = folder.to_owned();
-            // Whatever lasts beside the key makes the folder last itself, so nobody waits for this.
+            // In the background: the next write to the folder syncs it anyway.
             let _ = std::thread::Builder::new().spawn(move || private_files::sync_folder(&folder));
             Ok(())
         }
@@ -161,7 +162,7 @@ fn store_key(folder: &Path, path: &Path, key: &HashKey) -> io::Result<()> {
     }
 }
 
-/// Makes the folder and its parts; gives back why one of them is missing.
+/// Creates the folder and its parts. Returns why a part is missing.
 fn make_folders(path: &Path) -> StoreResult<Option<ToolError>> {
     let mut unwritable = None;
     for folder in [
@@ -181,17 +182,17 @@ fn make_folders(path: &Path) -> StoreResult<Option<ToolError>> {
     Ok(unwritable)
 }
 
-/// The folder cannot be made, or was made by somebody else.
+/// The error for a folder that cannot be created or belongs to another user.
 fn not_usable(folder: &Path, error: &io::Error) -> ToolError {
     let fault = errors::io("prepare the folder", folder, error);
     if error.kind() != io::ErrorKind::PermissionDenied {
         return fault;
     }
-    let remedy = "Make it a folder of your own, or name another one with `PEGBOARD_STATE_DIR`.";
+    let remedy = "Use a folder that you own, or choose another one with `PEGBOARD_STATE_DIR`.";
     fault.with_remedy(remedy)
 }
 
-/// Replacing the key silently would void every agreement to run a server; a person decides that.
+/// Replacing the key would revoke the trust in every project server, so a person decides.
 fn damaged_key(path: &Path) -> ToolError {
     let path = errors::display_path(path);
     ToolError::new(
@@ -199,7 +200,7 @@ fn damaged_key(path: &Path) -> ToolError {
         format!("the key {path} does not have 32 bytes"),
     )
     .with_remedy(format!(
-        "Restore {path}, or delete it and agree to project servers again with `pegboard trust`."
+        "Restore {path}, or delete it and trust project servers again with `pegboard trust`."
     ))
 }
 

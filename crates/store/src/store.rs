@@ -1,4 +1,4 @@
-//! What every store can do, whatever engine keeps it.
+//! The interface of a store.
 
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, ServerName, ServerRecord, Timestamp, ToolError};
@@ -6,48 +6,55 @@ use serde::Serialize;
 
 use crate::{DiscoveryLock, SearchStore};
 
-/// What anything about the store answers.
+/// The result of a store operation.
 pub type StoreResult<T> = Result<T, ToolError>;
 
-/// Everything that was kept, and what of it could not be used.
+/// The stored records, and which of them cannot be used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedRecords {
-    /// The sound records, sorted by server.
+    /// The valid records, sorted by server.
     pub records: Vec<ServerRecord>,
-    /// Why each of the others was left out, and what else a person should know.
+    /// Why records were ignored, and other notices for the user.
     pub notices: Vec<ToolError>,
 }
 
-/// The store in numbers.
+/// Statistics of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StoreStats {
-    /// Servers with a record.
+    /// Number of servers with a record.
     pub servers: usize,
-    /// Their tools.
+    /// Number of their tools.
     pub tools: usize,
-    /// Bytes of all records.
+    /// Size of all records in bytes.
     pub bytes: u64,
-    /// When the oldest of the tool lists was received.
+    /// When the oldest tool list was received.
     pub oldest: Option<Timestamp>,
-    /// When the newest of the tool lists was received.
+    /// When the newest tool list was received.
     pub newest: Option<Timestamp>,
 }
 
-/// Keeps one record per server and definition, so that two projects that define a server differently do
-/// not take each other's tools away.
+/// Stores one record per server and definition, so that projects that define a server differently do not replace each
+/// other's tools.
+///
+/// # Errors
+/// All operations fail if the underlying storage cannot be used.
 #[async_trait]
 pub trait Store: SearchStore {
-    /// Every record.
+    /// Returns every record.
     async fn load(&self) -> StoreResult<LoadedRecords>;
 
-    /// The record of one server under one definition; an error when there is one that cannot be trusted.
+    /// Returns the record of one server under one definition.
+    ///
+    /// # Errors
+    /// Also fails if the record cannot be trusted.
     async fn load_server(
         &self,
         server: &ServerName,
         config: &ConfigHash,
     ) -> StoreResult<Option<ServerRecord>>;
 
-    /// The same when it is of a later try than `known`; `None` otherwise. A look that finds nothing new is cheap.
+    /// Like [`Store::load_server`], but only if the record is of a later attempt than `known`. Finding nothing new is
+    /// cheap.
     async fn load_newer(
         &self,
         server: &ServerName,
@@ -58,33 +65,33 @@ pub trait Store: SearchStore {
         Ok(record.filter(|record| record.attempted_at > known))
     }
 
-    /// Keeps a record in place of the earlier one of the same definition, all of it or nothing. Of very
-    /// many definitions of one server the oldest are dropped.
+    /// Stores a record, replacing the one of the same definition atomically. The least recently used of many
+    /// definitions of one server are deleted.
     async fn save(&self, record: &ServerRecord) -> StoreResult<()>;
 
-    /// Keeps the record of a try that has not ended, unless there is a record of the same definition.
+    /// Stores the record of an unfinished attempt, unless there is a record of the same definition.
     async fn save_attempt(&self, record: &ServerRecord) -> StoreResult<()>;
 
-    /// The latest record with tools that the server has under another definition than this one.
+    /// Returns the newest record with tools under another definition of the server.
     async fn load_former(
         &self,
         server: &ServerName,
         config: &ConfigHash,
     ) -> StoreResult<Option<ServerRecord>>;
 
-    /// Drops a server's records; `false` when there was none.
+    /// Deletes a server's records. Returns `false` if there were none.
     async fn forget(&self, server: &ServerName) -> StoreResult<bool>;
 
-    /// Drops every record and says how many there were.
+    /// Deletes all records and returns their number.
     async fn clear(&self) -> StoreResult<usize>;
 
-    /// The store in numbers.
+    /// Returns statistics.
     async fn stats(&self) -> StoreResult<StoreStats>;
 
-    /// Waits until this caller alone may discover the server, among all that share the store.
-    /// The lead ends when it is dropped, and when its process dies.
+    /// Waits until this caller alone may discover the server, among all processes that share the store. The lock ends
+    /// when it is dropped or its process dies.
     async fn lock_discovery(&self, server: &ServerName) -> StoreResult<DiscoveryLock>;
 
-    /// The work is over: puts what was written where the next start reads it fastest.
-    async fn rest(&self) {}
+    /// Moves the write-ahead log into the database at shutdown, so that the next start reads less.
+    async fn checkpoint(&self) {}
 }

@@ -1,4 +1,4 @@
-//! A damaged file is set aside and built again; nothing false is ever given out.
+//! A damaged file is set aside and rebuilt; invalid records are never returned.
 #![cfg(test)]
 
 #[allow(dead_code)]
@@ -22,7 +22,7 @@ fn originals() -> Vec<ServerRecord> {
     records
 }
 
-/// The bytes of a sound store, and the key it was sealed with.
+/// The bytes of a valid store, and its key.
 async fn sound() -> (Vec<u8>, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     {
@@ -43,8 +43,8 @@ fn set_aside(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Opens a store with these bytes. Whatever they are, the records given out are original ones, what is
-/// missing is told, and afterwards the store works.
+/// Opens a store with these bytes. Whatever they are, the returned records are original ones, missing ones are
+/// reported, and the store works afterwards.
 async fn check(bytes: &[u8], key: &[u8], what: &str) -> LoadedRecords {
     let folder = tempfile::tempdir().unwrap();
     let state = StateDir::open(folder.path()).unwrap();
@@ -67,7 +67,7 @@ async fn check(bytes: &[u8], key: &[u8], what: &str) -> LoadedRecords {
     for record in &loaded.records {
         assert!(
             originals().contains(record),
-            "{what}: a record that nobody wrote"
+            "{what}: a record that was never written"
         );
     }
     assert!(
@@ -138,7 +138,7 @@ async fn r_store_k02_truncated_at_any_length() {
     lengths.extend((0..bytes.len()).step_by(bytes.len() / 120));
     for length in lengths {
         let loaded = check(&bytes[..length], &key, &format!("cut to {length} bytes")).await;
-        // The last page may end in free space, whose loss harms nothing.
+        // The last page may end in free space, whose loss is harmless.
         assert!(
             !loaded.notices.is_empty() || length > bytes.len() / 2,
             "cut to {length} bytes"
@@ -149,8 +149,8 @@ async fn r_store_k02_truncated_at_any_length() {
 #[tokio::test]
 async fn r_store_k02_any_byte_flipped() {
     let (bytes, key) = sound().await;
-    // Most of a page is free space; the places that matter are the header, the page headers and the
-    // cells, so the bytes that are not zero are the ones to flip.
+    // Most of a page is free space. The header, the page headers and the cells matter, so only bytes that are not
+    // zero are flipped.
     let used: Vec<usize> = (0..bytes.len())
         .filter(|at| *at < 120 || bytes[*at] != 0)
         .collect();
@@ -172,7 +172,7 @@ async fn r_store_05_damage_met_while_open_is_healed_and_told_at_the_next_load() 
     drop(open(folder.path()));
     let store = open(folder.path());
     {
-        // The schema is replaced by another one behind the store's back.
+        // Another program replaces the schema.
         let connection = rusqlite::Connection::open(folder.path().join("pegboard.db")).unwrap();
         connection.execute_batch("DROP TABLE server").unwrap();
     }
@@ -181,7 +181,11 @@ async fn r_store_05_damage_met_while_open_is_healed_and_told_at_the_next_load() 
     assert_eq!(loaded.records, [record(&name("alpha"), 1)]);
     assert_eq!(reasons(&loaded.notices), [Reason::CacheCorrupt]);
     assert!(!set_aside(folder.path()).is_empty());
-    assert_eq!(store.load().await.unwrap().notices, [], "it is told once");
+    assert_eq!(
+        store.load().await.unwrap().notices,
+        [],
+        "it is reported once"
+    );
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn r_store_05_many_that_find_the_damage_at_once_set_one_file_aside() {
     state.hash_key().unwrap();
     for round in 0..5 {
         fs::write(folder.path().join("pegboard.db"), "rubbish ".repeat(1_000)).unwrap();
-        let told: usize = std::thread::scope(|scope| {
+        let notices: usize = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8)
                 .map(|_| {
                     scope.spawn(|| {
@@ -206,7 +210,7 @@ fn r_store_05_many_that_find_the_damage_at_once_set_one_file_aside() {
                 .map(|thread| thread.join().unwrap())
                 .sum()
         });
-        assert_eq!(told, 1, "one of them did it and tells it");
+        assert_eq!(notices, 1, "exactly one reports it");
         let databases = set_aside(folder.path());
         let databases = databases.iter().filter(|path| {
             let name = path.to_string_lossy();
@@ -244,7 +248,7 @@ async fn r_store_05_what_still_holds_the_damaged_file_does_not_harm_the_new_one(
     let (late, notices) = SqliteStore::open(&StateDir::open(folder.path()).unwrap()).unwrap();
     assert_eq!(reasons(&notices), [Reason::CacheCorrupt]);
     late.save(&record(&name("beta"), 2)).await.unwrap();
-    // The early one still has the old file open; it moves over with its next work.
+    // The early one still has the old file open; it reopens with its next operation.
     early.save(&record(&name("gamma"), 3)).await.unwrap();
     drop(early);
     late.save(&record(&name("delta"), 4)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Decisions and activity last, are shared between processes, and cannot be written by others.
+//! Grants and activity last, are shared between processes, and cannot be forged.
 
 #![allow(
     clippy::unwrap_used,
@@ -61,26 +61,30 @@ fn open(folder: &Path) -> SqliteLedger {
 
 async fn behaves(ledger: &dyn Ledger) {
     use ApprovalDecision::{Always, Once, Refuse};
-    assert!(ledger.ask(request("aa", 10, 100), 2).await.unwrap());
-    assert!(ledger.ask(request("bb", 11, 100), 2).await.unwrap());
+    assert!(ledger.add_request(request("aa", 10, 100), 2).await.unwrap());
+    assert!(ledger.add_request(request("bb", 11, 100), 2).await.unwrap());
     assert!(
-        !ledger.ask(request("cc", 12, 100), 2).await.unwrap(),
+        !ledger.add_request(request("cc", 12, 100), 2).await.unwrap(),
         "too many"
     );
     let ids = |requests: Vec<ApprovalRequest>| -> Vec<String> {
         requests.into_iter().map(|request| request.id).collect()
     };
     assert_eq!(
-        ids(ledger.waiting(Timestamp(50)).await.unwrap()),
+        ids(ledger.pending_requests(Timestamp(50)).await.unwrap()),
         ["aa", "bb"]
     );
     assert!(
-        ledger.waiting(Timestamp(100)).await.unwrap().is_empty(),
+        ledger
+            .pending_requests(Timestamp(100))
+            .await
+            .unwrap()
+            .is_empty(),
         "it is too late"
     );
     assert!(
         ledger
-            .answer("aa", answer(Always, 100))
+            .decide("aa", answer(Always, 100))
             .await
             .unwrap()
             .is_none(),
@@ -89,33 +93,39 @@ async fn behaves(ledger: &dyn Ledger) {
     assert!(ledger.grants().await.unwrap().is_empty());
     assert!(
         ledger
-            .answer("zz", answer(Once, 50))
+            .decide("zz", answer(Once, 50))
             .await
             .unwrap()
             .is_none()
     );
     let answered = ledger
-        .answer("aa", answer(Always, 50))
+        .decide("aa", answer(Always, 50))
         .await
         .unwrap()
         .unwrap();
     assert_eq!(answered, request("aa", 10, 100));
     assert!(
         ledger
-            .answer("aa", answer(Refuse, 51))
+            .decide("aa", answer(Refuse, 51))
             .await
             .unwrap()
             .is_none(),
         "once only"
     );
     assert_eq!(
-        ledger.response_to("aa").await.unwrap().unwrap().decision,
+        ledger.decision("aa").await.unwrap().unwrap().decision,
         Always
     );
-    assert_eq!(ids(ledger.waiting(Timestamp(50)).await.unwrap()), ["bb"]);
-    assert_eq!(ledger.close("aa").await.unwrap().unwrap().by, "test");
-    assert!(ledger.close("aa").await.unwrap().is_none());
-    assert!(ledger.close("bb").await.unwrap().is_none());
+    assert_eq!(
+        ids(ledger.pending_requests(Timestamp(50)).await.unwrap()),
+        ["bb"]
+    );
+    assert_eq!(
+        ledger.remove_request("aa").await.unwrap().unwrap().by,
+        "test"
+    );
+    assert!(ledger.remove_request("aa").await.unwrap().is_none());
+    assert!(ledger.remove_request("bb").await.unwrap().is_none());
 
     let held = ledger.grants_of(Some(&server()), "drop").await.unwrap();
     assert_eq!((held.len(), &held[0].version), (1, &version(1)));
@@ -139,7 +149,10 @@ async fn behaves(ledger: &dyn Ledger) {
         duration_ms: Some(n),
         ..Activity::new(Timestamp(n), ActivityKind::Call, "ok")
     };
-    ledger.note((1..=30).map(line).collect(), 20).await.unwrap();
+    ledger
+        .add_activity((1..=30).map(line).collect(), 20)
+        .await
+        .unwrap();
     let all = ledger.activity(100, None).await.unwrap();
     assert_eq!(all.len(), 20, "the oldest are dropped");
     assert_eq!(all[0].tool.as_deref(), Some("t30"));
@@ -157,19 +170,24 @@ async fn r_pol_02_every_ledger_keeps_requests_answers_consents_and_activity() {
 #[tokio::test]
 async fn r_pol_02_an_answer_in_one_process_wakes_the_one_that_waits() {
     let folder = tempfile::tempdir().unwrap();
-    // Two ledgers over one folder see each other only by its files, as two processes do.
+    // Two ledgers with the same folder see each other only through its files, like two processes.
     let (waits, answers) = (open(folder.path()), open(folder.path()));
     let mut changes = waits.changes();
-    assert!(waits.ask(request("aa", 10, u64::MAX / 2), 9).await.unwrap());
-    let waiting = answers.waiting(Timestamp(50)).await.unwrap();
+    assert!(
+        waits
+            .add_request(request("aa", 10, u64::MAX / 2), 9)
+            .await
+            .unwrap()
+    );
+    let waiting = answers.pending_requests(Timestamp(50)).await.unwrap();
     assert_eq!(waiting[0].arguments, r#"{"a": 1}"#);
     answers
-        .answer("aa", answer(ApprovalDecision::Once, 50))
+        .decide("aa", answer(ApprovalDecision::Once, 50))
         .await
         .unwrap()
         .unwrap();
     let learnt = async {
-        while waits.response_to("aa").await.unwrap().is_none() {
+        while waits.decision("aa").await.unwrap().is_none() {
             changes.changed().await.unwrap();
         }
     };
@@ -182,7 +200,7 @@ async fn r_pol_02_an_answer_in_one_process_wakes_the_one_that_waits() {
 async fn r_sec_02_a_decision_that_somebody_else_wrote_does_not_count() {
     let folder = tempfile::tempdir().unwrap();
     let ledger = open(folder.path());
-    assert!(ledger.ask(request("aa", 10, 100), 9).await.unwrap());
+    assert!(ledger.add_request(request("aa", 10, 100), 9).await.unwrap());
     let grant = Grant {
         version: version(1),
         exposed: "github__drop".to_owned(),
@@ -195,8 +213,8 @@ async fn r_sec_02_a_decision_that_somebody_else_wrote_does_not_count() {
     let given = serde_json::to_string(&answer(ApprovalDecision::Always, 50)).unwrap();
     let sql = "UPDATE inbox SET answer = ?1, answer_seal = zeroblob(32)";
     assert_eq!(database.execute(sql, [&given]).unwrap(), 1);
-    assert!(ledger.response_to("aa").await.unwrap().is_none());
-    // A consent for one version cannot be made one for another.
+    assert!(ledger.decision("aa").await.unwrap().is_none());
+    // A grant of one version cannot be changed into one of another.
     let body: String = database
         .query_row("SELECT body FROM consent", [], |row| row.get(0))
         .unwrap();
@@ -216,7 +234,7 @@ async fn r_sec_02_a_damaged_ledger_is_set_aside_and_gives_no_consent() {
     std::fs::write(&path, "this is no database ".repeat(500)).unwrap();
     let ledger = open(folder.path());
     assert!(ledger.grants().await.unwrap().is_empty());
-    assert!(ledger.ask(request("aa", 10, 100), 9).await.unwrap());
+    assert!(ledger.add_request(request("aa", 10, 100), 9).await.unwrap());
     let names: Vec<String> = std::fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -235,7 +253,7 @@ async fn a_log_that_every_command_reads_stays_small() {
     let ledger = open(folder.path());
     for number in 0..600 {
         let line = Activity::new(Timestamp(number), ActivityKind::Call, "ok");
-        ledger.note(vec![line], 10_000).await.unwrap();
+        ledger.add_activity(vec![line], 10_000).await.unwrap();
     }
     let log = folder.path().join("ledger.db-wal");
     let bytes = std::fs::metadata(log).unwrap().len();
@@ -249,7 +267,7 @@ async fn r_sec_02_only_the_owner_can_read_the_ledger() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let ledger = open(folder.path());
-    assert!(ledger.ask(request("aa", 10, 100), 9).await.unwrap());
+    assert!(ledger.add_request(request("aa", 10, 100), 9).await.unwrap());
     let mode = |name: &str| {
         let path = folder.path().join(name);
         std::fs::metadata(path).unwrap().permissions().mode() & 0o777

@@ -1,4 +1,4 @@
-//! Vectors and remembered queries: kept for their model alone, gone with what they belong to.
+//! Vectors and remembered queries are kept per model and deleted with their server.
 #![cfg(test)]
 
 #[allow(dead_code)]

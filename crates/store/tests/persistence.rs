@@ -1,4 +1,4 @@
-//! What is saved comes back, whole, to whoever shares the folder, and nothing else does.
+//! What is saved is loaded completely by all processes that share the folder.
 #![cfg(test)]
 
 #[allow(dead_code)]
@@ -11,7 +11,7 @@ use fixture::{config, name, open, record, record_with};
 use pegboard_model::{ConfigHash, Reason, ServerRecord, Timestamp};
 use pegboard_store::{MemoryStore, SqliteStore, StateDir, Store, StoreStats};
 
-/// A try that has not ended replaces nothing, and is replaced by what it finds out.
+/// An unfinished attempt replaces nothing, and its result replaces it.
 async fn check_attempts(store: &dyn Store) {
     let (server, first, second) = (name("tried"), ConfigHash([1; 32]), ConfigHash([2; 32]));
     let attempt = |config| ServerRecord {
@@ -50,7 +50,7 @@ async fn check_attempts(store: &dyn Store) {
     assert!(store.forget(&server).await.unwrap());
 }
 
-/// The same behaviour is expected of every store.
+/// The behaviour that every store must have.
 async fn check_keeping(store: &dyn Store) {
     assert_eq!(store.load().await.unwrap().records, []);
     assert_eq!(store.stats().await.unwrap(), StoreStats::default());
@@ -211,7 +211,7 @@ fn edit(folder: &Path, sql: &str) {
     assert!(connection.execute(sql, []).unwrap() > 0, "{sql}");
 }
 
-/// What a hostile hand does to the row of `alpha`, and the reason by which it is left out.
+/// Manipulates the row of `alpha`; checks that it is ignored, and for which reason.
 async fn check_untrusted(sql: &str) {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
@@ -393,7 +393,7 @@ async fn r_store_k04_tools_are_never_given_out_under_another_definition() {
     );
 }
 
-/// A command that ends without closing leaves its log; the next start moves it into the file and loses nothing.
+/// A command that ends without closing leaves its log; the next start checkpoints it and loses nothing.
 #[tokio::test]
 async fn r_store_05_a_long_log_that_was_left_is_moved_by_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -457,7 +457,7 @@ async fn records_that_arrive_together_while_the_store_is_built_are_all_kept() {
     while let Some(saved) = saving.join_next().await {
         saved.unwrap().unwrap();
     }
-    store.rest().await;
+    store.checkpoint().await;
     drop(store);
     assert_eq!(
         open(folder.path()).load_blocking().unwrap().records.len(),

@@ -1,5 +1,5 @@
-//! Several processes share one store, and any of them may be killed at any moment. The children are
-//! this very program, asked to run one of the ignored tests.
+//! Several processes share one store, and any of them may be killed at any moment. The children run this program with
+//! one of the ignored tests.
 #![cfg(test)]
 #![cfg(unix)]
 
@@ -49,7 +49,7 @@ impl Running {
     /// The words after `word` on the next line that starts with it; `None` at the end.
     fn next(&mut self, word: &str) -> Option<Vec<String>> {
         let line = self.lines.by_ref().map_while(Result::ok).find(|line| {
-            // The test runner may print its own words before the first of ours.
+            // The test runner may print its own output first.
             line.contains(word)
         })?;
         let own = line.get(line.find(word)? + word.len()..)?;
@@ -105,12 +105,12 @@ async fn child_that_leads_in_turns() {
     let marker = Path::new(&folder).join("inside");
     for _ in 0..50 {
         let _lead = store.lock_discovery(&name("alpha")).await.unwrap();
-        // Fails when another process is inside too.
+        // Fails if another process is inside, too.
         let file = std::fs::OpenOptions::new()
             .write(true)
             .create_new(true)
             .open(&marker);
-        file.expect("nobody else leads");
+        file.expect("no other process holds the lock");
         tokio::task::yield_now().await;
         std::fs::remove_file(&marker).unwrap();
     }
@@ -128,7 +128,7 @@ async fn child_that_mints_the_key() {
     println!("minted {}", blake3::Hash::from(key.0));
 }
 
-/// Every record is a complete one, and no older than what its writer had reported as saved.
+/// Checks that every record is complete, and no older than the last one that its writer reported as saved.
 fn check_whole(folder: &Path, reported: &BTreeMap<ServerName, u64>) {
     let begun = Instant::now();
     let loaded = open(folder).load_blocking().unwrap();
@@ -168,7 +168,7 @@ fn r_store_05_kill_9_leaves_old_or_new() {
         loop {
             seed = saved[1].parse::<u64>().unwrap() + 2;
             reported.insert(name(&saved[0]), seed - 2);
-            // A killed writer may leave its last line unfinished.
+            // A killed writer may leave an incomplete last line.
             match child.next("saved ").filter(|words| words.len() == 2) {
                 Some(next) => saved = next,
                 None => break,

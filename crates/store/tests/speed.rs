@@ -1,5 +1,5 @@
-//! How long the store takes with a catalog of real size. Run it by hand, optimised:
-//! `cargo test --release -p pegboard-store --test speed -- --ignored --nocapture`.
+//! Benchmark of the store with a catalog of realistic size. Run it manually in release mode: `cargo test --release -p
+//! pegboard-store --test speed -- --ignored --nocapture`.
 #![cfg(test)]
 
 #[allow(dead_code)]

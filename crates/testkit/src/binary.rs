@@ -1,18 +1,18 @@
-//! Where this crate's servers are.
+//! Locates and builds this crate's binaries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Set to `built` when the binaries are known to be there (a run over the whole workspace).
+/// Set to `built` if the binaries exist already (a run over the whole workspace).
 const BUILT: &str = "PEGBOARD_TEST_BINARIES";
 
-/// The path of one of this crate's binaries: `pegboard-hostile` or `pegboard-replay`. Builds them first,
-/// once per process, so that the tests of a single crate work on their own; `PEGBOARD_TEST_BINARIES=built`
-/// leaves that out.
+/// The path of one of this crate's binaries, such as `pegboard-hostile`. Builds them first, once per
+/// process, so that the tests of a single crate work on their own; `PEGBOARD_TEST_BINARIES=built` skips
+/// the build.
 ///
 /// # Panics
-/// When they cannot be built, or there is no such binary.
+/// If the build fails or there is no such binary.
 pub fn binary(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -25,16 +25,16 @@ pub fn binary(name: &str) -> PathBuf {
     let path = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(
         path.is_file(),
-        "{} is not there; run `cargo build -p pegboard-testkit --bins`",
+        "{} does not exist; run `cargo build -p pegboard-testkit --bins`",
         path.display()
     );
     path
 }
 
-/// `target/PROFILE`: test executables lie in `deps` below it, examples in `examples`.
+/// `target/PROFILE`. Test executables are in its subdirectory `deps`, examples in `examples`.
 fn profile_folder() -> PathBuf {
     let own = std::env::current_exe().expect("a test executable knows its path");
-    let folder = own.parent().expect("an executable lies in a folder");
+    let folder = own.parent().expect("an executable is in a directory");
     match folder.file_name().and_then(|name| name.to_str()) {
         Some("deps" | "examples") => folder.parent().unwrap_or(folder).to_path_buf(),
         _ => folder.to_path_buf(),
@@ -67,9 +67,9 @@ fn build(folder: &Path) {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "the test servers do not build:\n{told}"
+        "the test servers do not build:\n{stderr}"
     );
 }

@@ -1,4 +1,4 @@
-//! A clock that moves only when a test moves it.
+//! A clock that only tests advance.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use pegboard_model::{Clock, Timestamp};
 
-/// A clock that stands still until it is advanced. Clones share the same time.
+/// A clock that does not advance by itself. Clones share the same time.
 #[derive(Clone, Debug)]
 pub struct FakeClock {
     now: Arc<AtomicU64>,
 }
 
 impl FakeClock {
-    /// A clock that stands at so many milliseconds since 1970.
+    /// A clock at this time, in milliseconds since 1970.
     pub fn at(ms: u64) -> Self {
         Self {
             now: Arc::new(AtomicU64::new(ms)),
         }
     }
 
-    /// Moves the clock forward.
+    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.now.fetch_add(by, Ordering::SeqCst);
     }
 
-    /// Sets the clock, also backwards, as a system clock may be set.
+    /// Sets the clock, forwards or backwards.
     pub fn set(&self, ms: u64) {
         self.now.store(ms, Ordering::SeqCst);
     }

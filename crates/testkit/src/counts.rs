@@ -1,20 +1,23 @@
-//! The count file: what the servers of this crate write about themselves, so that tests can count.
+//! The count file, in which the servers of this crate record their starts and received methods.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
-/// Appends one line to a count file: `start PID` or `got METHOD`. Several processes may write to one
+/// Appends one line to a count file: `start PID` or `got METHOD`. Several processes may write to the same
 /// file, because each line is one append.
-pub fn append_line(file: &Path, what: &str) -> std::io::Result<()> {
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn append_line(file: &Path, line: &str) -> std::io::Result<()> {
     OpenOptions::new()
         .create(true)
         .append(true)
         .open(file)?
-        .write_all(format!("{what}\n").as_bytes())
+        .write_all(format!("{line}\n").as_bytes())
 }
 
-/// The processes that started, in order; empty when the file is not there.
+/// The process ids of the starts, in order; empty if there is no file.
 pub fn starts_in(file: &Path) -> Vec<u32> {
     lines_with(file, "start ")
         .iter()
@@ -22,7 +25,7 @@ pub fn starts_in(file: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// The methods that were received, in order; only when the script asks for `count_methods`.
+/// The received methods, in order; recorded only with `count_methods` in the script.
 pub fn methods_in(file: &Path) -> Vec<String> {
     lines_with(file, "got ")
 }

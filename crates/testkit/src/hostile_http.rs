@@ -1,12 +1,12 @@
-//! A hostile server over HTTP, as a value that ends with the test.
+//! A hostile server over HTTP that ends with its value.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use crate::Script;
 
-/// A running `pegboard-hostile --http`. It ends when this value goes, and also when the test process
-/// is killed, because it watches its standard input.
+/// A running `pegboard-hostile --http`. It ends when this value is dropped, and when the test process is
+/// killed, because it watches its standard input.
 #[derive(Debug)]
 pub struct HostileHttp {
     port: u16,
@@ -18,11 +18,8 @@ impl HostileHttp {
     /// Starts a server on a free port and waits until it listens.
     ///
     /// # Panics
-    /// When it does not start.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "starts the server that tests talk to"
-    )]
+    /// If it does not start.
+    #[expect(clippy::disallowed_methods, reason = "starts the server under test")]
     pub fn start(script: &Script) -> Self {
         let mut child = Command::new(crate::binary("pegboard-hostile"))
             .arg("--http")
@@ -36,7 +33,7 @@ impl HostileHttp {
         let stderr = child.stderr.take().expect("stderr is piped");
         BufReader::new(stderr)
             .read_line(&mut line)
-            .expect("pegboard-hostile tells its port");
+            .expect("pegboard-hostile reports its port");
         let port = line
             .trim()
             .strip_prefix("LISTENING ")
@@ -50,17 +47,17 @@ impl HostileHttp {
         }
     }
 
-    /// The address of its MCP endpoint.
+    /// The URL of its MCP endpoint.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// The port it listens on.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// A spec that reaches it.
+    /// A spec for this server.
     pub fn spec(&self, name: &str) -> pegboard_model::ServerSpec {
         crate::http_spec(name, self.url())
     }

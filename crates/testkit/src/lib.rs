@@ -1,12 +1,12 @@
-//! What the tests of every other crate lean on: a clock that stands still, specs in one line, waiting
-//! without sleeping, counting processes, and MCP programs of our own: `pegboard-hostile`, which misbehaves
-//! as its [`Script`] says, `pegboard-replay`, which serves a recorded tool list, and both sides of the
-//! protocol's conformance suite, `pegboard-conformance-server` and `pegboard-conformance-client`. A scripted model,
-//! [`ModelServer`] and `pegboard-model`, stands in for the services of model providers.
+//! Test support for the other crates: a fake clock, specs in one line, waiting for conditions, looking at
+//! processes, and MCP programs: `pegboard-hostile`, which misbehaves according to its [`Script`],
+//! `pegboard-replay`, which serves a recorded tool list, and both sides of the protocol's conformance suite,
+//! `pegboard-conformance-server` and `pegboard-conformance-client`. A scripted model, [`ModelServer`] and
+//! `pegboard-model`, replaces the services of model providers.
 //!
-//! Invariant: for tests only. A set-up that is wrong panics with a sentence that says what is wrong.
+//! Invariant: for tests only. An invalid setup panics with a message that says what is wrong.
 //! Invariant: hostile and replaying servers need no async runtime and start in a few milliseconds.
-//! Invariant: no fixed sleeps as synchronisation, no fixed ports, nothing left behind.
+//! Invariant: no fixed sleeps, no fixed ports, no processes or files left behind.
 
 #![allow(
     clippy::panic,
@@ -24,6 +24,7 @@ mod counts;
 mod hostile_http;
 mod model_server;
 mod process;
+pub mod provider_rules;
 pub mod script;
 mod spec;
 mod wait;

@@ -1,10 +1,10 @@
-//! Looking at processes from outside, through `/proc`.
+//! Information about processes, from `/proc`.
 
 use std::fs;
 
-/// The processes, other than this one, whose environment or command line contains a text. A test puts
-/// a unique text into a server's environment and asserts at the end that nothing with it is left.
-/// Zombies have neither, so a child that ended and was not yet waited for is not counted.
+/// The processes, except this one, whose environment or command line contains a text. A test puts a
+/// unique text into a server's environment and asserts at the end that no such process is left. Zombies
+/// have neither, so a child that ended and was not waited for is not counted.
 pub fn processes_with_marker(needle: &str) -> Vec<u32> {
     let own = std::process::id();
     let mut found: Vec<u32> = fs::read_dir("/proc")
@@ -25,14 +25,14 @@ fn carries(pid: u32, needle: &[u8]) -> bool {
     })
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The state follows the command in parentheses, which may itself contain parentheses.
     matches!(stat.rsplit_once(") "), Some((_, rest)) if !rest.starts_with(['Z', 'X']))
 }
 
-/// The memory that a process holds in RAM now, in KiB; `None` when it is gone.
+/// The resident memory of a process in KiB; `None` if it has ended.
 pub fn rss_kib(pid: u32) -> Option<u64> {
     status_kib(&pid.to_string(), "VmRSS:")
 }
@@ -43,18 +43,18 @@ fn status_kib(process: &str, key: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The memory that this process holds in RAM now, in KiB.
+/// The resident memory of this process in KiB.
 ///
 /// # Panics
-/// Where there is no `/proc`.
+/// If there is no `/proc`.
 pub fn own_rss_kib() -> u64 {
     status_kib("self", "VmRSS:").expect("tests that measure memory need /proc")
 }
 
-/// The most memory that this process ever held in RAM, in KiB.
+/// The peak resident memory of this process in KiB.
 ///
 /// # Panics
-/// Where there is no `/proc`.
+/// If there is no `/proc`.
 pub fn own_peak_rss_kib() -> u64 {
     status_kib("self", "VmHWM:").expect("tests that measure memory need /proc")
 }

@@ -1,5 +1,5 @@
-//! What a hostile server does, as data. The JSON form of a [`Script`] is what `pegboard-hostile --script`
-//! takes; every field may be left out, and `{}` is a well-behaved server of both eras without tools.
+//! The behaviour of a hostile server as data. `pegboard-hostile --script` takes a [`Script`] as JSON; every
+//! field is optional, and `{}` is a well-behaved server of both eras without tools.
 
 mod http;
 mod list;
@@ -19,58 +19,58 @@ pub use response_faults::{CallScript, Noise, NoiseKind, ResponseFault, ResponseS
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
-    /// Which protocol eras it speaks.
+    /// The protocol eras it supports.
     pub era: Era,
-    /// What a legacy server does when it is asked `server/discover`.
+    /// How a legacy server responds to `server/discover`.
     pub probe: Probe,
-    /// The revision it answers to `initialize`, in place of the one it was asked for.
+    /// The revision in its response to `initialize`, instead of the requested one.
     pub protocol_version: Option<String>,
-    /// The revisions it names in `server/discover`, in place of the right ones.
+    /// The revisions in its response to `server/discover`, instead of the correct ones.
     pub supported_versions: Option<Vec<String>>,
     /// Its instructions for models.
     pub instructions: Option<String>,
-    /// How long it takes to start, before it reads or writes anything.
+    /// Delay before it reads or writes anything.
     pub start_delay_ms: u64,
-    /// Processor time that it uses before it reads or writes anything.
+    /// CPU time that it uses before it reads or writes anything.
     pub start_cpu_ms: u64,
-    /// From this moment on it answers nothing any more (but keeps reading).
+    /// From this moment on it sends no responses, but keeps reading.
     pub hang: Option<Moment>,
-    /// When it ends by itself.
+    /// When it crashes.
     pub crash: Option<Crash>,
-    /// What it writes to stdout that nobody asked for.
+    /// Unsolicited output on stdout.
     pub noise: Vec<Noise>,
-    /// What is wrong with its answers.
+    /// Faults of its responses.
     pub answers: Vec<ResponseFault>,
     /// `list_changed` notifications that it sends.
     pub list_changed: Option<ListChanged>,
     /// Its tools and how it lists them.
     pub list: ListScript,
-    /// What calls do.
+    /// The behaviour of calls.
     pub call: CallScript,
-    /// How its process behaves.
+    /// The behaviour of its process.
     pub process: ProcessScript,
-    /// How it behaves over HTTP.
+    /// The behaviour over HTTP.
     pub http: HttpScript,
-    /// Where it notes every start; see [`crate::starts_in`].
+    /// The file in which it records every start; see [`crate::starts_in`].
     pub count_file: Option<PathBuf>,
-    /// Whether it notes every received method there too; see [`crate::methods_in`].
+    /// Whether it records every received method there too; see [`crate::methods_in`].
     pub count_methods: bool,
 }
 
-/// The protocol eras a server speaks.
+/// The protocol eras a server supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Era {
-    /// Whatever the client asks for.
+    /// Both eras.
     #[default]
     Both,
-    /// `initialize` only; `server/discover` ends as [`Probe`] says.
+    /// `initialize` only; [`Probe`] defines the response to `server/discover`.
     Legacy,
-    /// `server/discover` and requests that stand alone; `initialize` is refused with -32022.
+    /// Stateless requests only; `initialize` is refused with -32022.
     Modern,
 }
 
-/// What a legacy server does when it is asked `server/discover`.
+/// How a legacy server responds to `server/discover`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
@@ -79,13 +79,13 @@ pub enum Probe {
     MethodNotFound,
     /// Error -32602.
     InvalidParams,
-    /// No answer.
+    /// No response.
     Silent,
-    /// The process ends.
+    /// The process exits.
     Exit,
 }
 
-/// A moment in a server's life.
+/// A moment at which a script acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -99,12 +99,12 @@ pub enum Moment {
     List,
     /// On `tools/call`.
     Call,
-    /// On the n-th message and all later ones, from 1.
+    /// On the n-th message, counted from 1, and all later ones.
     Message(u32),
 }
 
 impl Moment {
-    /// Whether a message, the n-th one from 1, meets this moment; `Start` is met by none.
+    /// Whether the n-th message, counted from 1, matches this moment; no message matches `Start`.
     pub fn is_met_by(self, method: &str, number: u32) -> bool {
         match self {
             Self::Start => false,
@@ -117,15 +117,15 @@ impl Moment {
     }
 }
 
-/// How a server ends by itself.
+/// How a server crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crash {
-    /// When.
+    /// The moment.
     pub when: Moment,
     /// The exit code.
     pub code: i32,
-    /// Whether it writes the first half of its answer before.
+    /// Whether it writes the first half of its response before.
     #[serde(default)]
     pub mid_line: bool,
 }
@@ -134,30 +134,30 @@ pub struct Crash {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListChanged {
-    /// After the answer to which message they begin.
+    /// The message after whose response they begin.
     pub after: Moment,
-    /// How many.
+    /// The number of notifications.
     pub times: u32,
-    /// The pause between two; zero is a flood.
+    /// The pause between two; zero for a flood.
     #[serde(default)]
     pub pause_ms: u64,
 }
 
-/// How a server's process behaves.
+/// The behaviour of a server's process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProcessScript {
-    /// SIGTERM does nothing. [`Script::stdio_command`] sees to it: ignored signals pass through `exec`.
+    /// Ignores SIGTERM; see [`Script::stdio_command`].
     pub ignore_term: bool,
-    /// The end of stdin does not end it.
+    /// Ignores the end of stdin.
     pub ignore_eof: bool,
-    /// A grandchild that holds stdout and stderr open.
+    /// A grandchild that keeps stdout and stderr open.
     pub grandchild: Option<Grandchild>,
-    /// So many bytes on stderr at the start.
+    /// Number of bytes on stderr at the start.
     pub stderr_bytes: u64,
-    /// Its whole environment on stderr at the start.
+    /// Writes its environment to stderr at the start.
     pub stderr_env: bool,
-    /// After so many messages it reads no more.
+    /// Stops reading after this number of messages.
     pub stop_reading_after: Option<u32>,
 }
 
@@ -177,7 +177,7 @@ impl Script {
         Self::default()
     }
 
-    /// It has these tools, each with a sound definition.
+    /// Adds tools with valid definitions.
     #[must_use]
     pub fn tools<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.list
@@ -186,14 +186,14 @@ impl Script {
         self
     }
 
-    /// It speaks these eras.
+    /// Sets the supported eras.
     #[must_use]
     pub fn era(mut self, era: Era) -> Self {
         self.era = era;
         self
     }
 
-    /// It is a legacy server that does this on the probe.
+    /// Makes it a legacy server with this response to the probe.
     #[must_use]
     pub fn probe(mut self, probe: Probe) -> Self {
         self.era = Era::Legacy;
@@ -201,21 +201,21 @@ impl Script {
         self
     }
 
-    /// It needs so long to start.
+    /// Sets the delay before it reads or writes anything.
     #[must_use]
     pub fn start_delay_ms(mut self, ms: u64) -> Self {
         self.start_delay_ms = ms;
         self
     }
 
-    /// It answers nothing from this moment on.
+    /// Stops responding at this moment.
     #[must_use]
     pub fn hang(mut self, when: Moment) -> Self {
         self.hang = Some(when);
         self
     }
 
-    /// It ends by itself.
+    /// Crashes at this moment.
     #[must_use]
     pub fn crash(mut self, when: Moment, code: i32) -> Self {
         self.crash = Some(Crash {
@@ -226,28 +226,28 @@ impl Script {
         self
     }
 
-    /// It writes this to stdout, so many times.
+    /// Adds noise on stdout.
     #[must_use]
     pub fn noise(mut self, when: Moment, kind: NoiseKind, times: u32) -> Self {
         self.noise.push(Noise { when, kind, times });
         self
     }
 
-    /// Its answers of this moment have this shape.
+    /// Gives the responses at this moment a wrong shape.
     #[must_use]
     pub fn answer(mut self, when: Moment, shape: ResponseShape) -> Self {
         self.answers.push(ResponseFault { when, shape });
         self
     }
 
-    /// It has this malformed tool beside the others.
+    /// Adds a malformed tool.
     #[must_use]
     pub fn malformed(mut self, kind: Malformed) -> Self {
         self.list.malformed.push(kind);
         self
     }
 
-    /// It misbehaves over HTTP like this, always.
+    /// Adds a permanent HTTP fault.
     #[must_use]
     pub fn http(mut self, when: Moment, kind: HttpFaultKind) -> Self {
         self.http.faults.push(HttpFault {
@@ -258,7 +258,7 @@ impl Script {
         self
     }
 
-    /// It notes its starts, and the methods it receives, in a file.
+    /// Records its starts and received methods in a file.
     #[must_use]
     pub fn count_in(mut self, file: impl Into<PathBuf>) -> Self {
         self.count_file = Some(file.into());
@@ -266,7 +266,7 @@ impl Script {
         self
     }
 
-    /// Anything else, by the fields.
+    /// Changes any field.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
@@ -278,13 +278,13 @@ impl Script {
         serde_json::to_string(self).expect("a script is plain data")
     }
 
-    /// The arguments of `pegboard-hostile` for this script over stdio.
+    /// The arguments of `pegboard-hostile` for this script.
     pub fn stdio_args(&self) -> Vec<String> {
         vec!["--script".to_owned(), self.to_json()]
     }
 
-    /// The command and its arguments for this script over stdio. A server that ignores SIGTERM is
-    /// started through a shell that ignores it, because ignored signals pass through `exec`.
+    /// The command and its arguments for this script over stdio. A server that ignores SIGTERM is started
+    /// by a shell that ignores it, because ignored signals are inherited through `exec`.
     pub fn stdio_command(&self) -> (String, Vec<String>) {
         let program = crate::binary("pegboard-hostile").display().to_string();
         if !self.process.ignore_term {
@@ -297,13 +297,13 @@ impl Script {
         )
     }
 
-    /// A spec of this script over stdio.
+    /// A spec for this script over stdio.
     pub fn stdio_spec(&self, name: &str) -> pegboard_model::ServerSpec {
         let (command, args) = self.stdio_command();
         crate::stdio_spec(name, command, args)
     }
 
-    /// Starts this script as an HTTP server on a free port of this machine.
+    /// Starts this script as an HTTP server on a free port.
     pub fn serve_http(&self) -> crate::HostileHttp {
         crate::HostileHttp::start(self)
     }

@@ -1,4 +1,4 @@
-//! Names, specs and definitions in one line.
+//! Names, specs and tool definitions for tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 /// A server's name.
 ///
 /// # Panics
-/// When the text is not a legal name.
+/// If the text is not a valid name.
 pub fn server(name: &str) -> ServerName {
     ServerName::parse(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A server that is a child process, with the default settings.
+/// A stdio server with default settings.
 pub fn stdio_spec<I>(name: &str, command: impl Into<String>, args: I) -> ServerSpec
 where
     I: IntoIterator,
@@ -31,7 +31,7 @@ where
     spec(name, transport)
 }
 
-/// A server that is reached by HTTP, with the default settings.
+/// An HTTP server with default settings.
 pub fn http_spec(name: &str, url: impl Into<String>) -> ServerSpec {
     let transport = Transport::Http {
         url: Template::literal(url),
@@ -41,7 +41,7 @@ pub fn http_spec(name: &str, url: impl Into<String>) -> ServerSpec {
     spec(name, transport)
 }
 
-/// The same server with one more variable in its environment (stdio) or header (HTTP).
+/// Adds an environment variable (stdio) or a header (HTTP).
 #[must_use]
 pub fn with_env(mut spec: ServerSpec, key: &str, value: &str) -> ServerSpec {
     match &mut spec.transport {
@@ -52,7 +52,7 @@ pub fn with_env(mut spec: ServerSpec, key: &str, value: &str) -> ServerSpec {
     spec
 }
 
-/// A sound definition of a tool that takes one text.
+/// A valid tool definition with one string parameter.
 pub fn tool_json(name: &str) -> Value {
     json!({
         "name": name,
@@ -88,7 +88,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
     }
 }
 
-/// Different definitions get different hashes. The key is fixed: nothing here is secret.
+/// Different definitions get different hashes. No key is used, because nothing here is secret.
 fn hash(transport: &Transport) -> ConfigHash {
     let mut parts = vec![transport.kind().to_owned()];
     let mut add = |key: &str, value: &Template| parts.push(format!("{key}={}", value.written()));

@@ -1,16 +1,16 @@
-//! The check of dependencies, with a `cargo-deny` that does as a test wants.
+//! `scripts/check-dependencies` with a fake `cargo-deny`.
 
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be, and runs the script that it is about"
+    reason = "a test fails by panicking, and runs the script under test"
 )]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the script with a `cargo-deny` that answers each of its commands with an exit code.
+/// Runs the script with a `cargo-deny` whose commands exit with these codes.
 fn run(rest: u8, fetch: u8, advisories: u8, required: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let deny = folder.path().join("cargo-deny");
@@ -35,8 +35,8 @@ fn check(codes: (u8, u8, u8), required: &str, succeeds: bool, is_skipped: bool) 
     let said = String::from_utf8_lossy(&ran.stdout);
     assert_eq!(ran.status.success(), succeeds, "{codes:?} {said}");
     let last = said.lines().last().unwrap_or_default();
-    let told = last.starts_with("ADVISORIES NOT CHECKED: ") && last.contains("no route");
-    assert_eq!(told, is_skipped, "{codes:?} {said}");
+    let is_reported = last.starts_with("ADVISORIES NOT CHECKED: ") && last.contains("no route");
+    assert_eq!(is_reported, is_skipped, "{codes:?} {said}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The conformance fixture over pipes, where the suite itself cannot reach it.
+//! The conformance server over pipes, which the suite itself does not test.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod pipe;
@@ -28,7 +28,7 @@ fn initialize(server: &mut Pipe) {
     assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
 }
 
-/// A modern call of a client that can be asked by forms.
+/// A modern call of a client that supports elicitation.
 fn call(server: &mut Pipe, id: u64, params: Value) -> Value {
     let mut message = modern(id, "tools/call", params);
     message["params"]["_meta"][CAPABILITIES] = json!({"elicitation": {}});
@@ -94,15 +94,15 @@ fn a_listener_receives_only_what_it_subscribed_to() {
     let first = server.modern(7, "subscriptions/listen", wanted);
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
 
-    // News is told in order, so a word about the prompts would come before the one about the tools.
+    // Changes are sent in order, so a notification about prompts would come before the one about tools.
     let prompts = json!({"name": "test_trigger_prompt_change"});
     assert_eq!(server.modern(8, "tools/call", prompts)["id"], 8);
     let tools = json!({"name": "test_trigger_tool_change"});
     server.send(&modern(9, "tools/call", tools));
     let mut messages = (0..2).map(|_| server.message());
-    let heard = messages.find(|message| message["id"].is_null()).unwrap();
-    assert_eq!(heard["method"], "notifications/tools/list_changed");
-    let subscription = &heard["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    let received = messages.find(|message| message["id"].is_null()).unwrap();
+    assert_eq!(received["method"], "notifications/tools/list_changed");
+    let subscription = &received["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
     assert_eq!(subscription, 7);
 }
 

@@ -1,11 +1,11 @@
-//! The hostile server itself, over HTTP with plain sockets.
+//! Tests of the hostile server over HTTP, with plain sockets.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 use std::io::{Read as _, Write as _};
@@ -29,7 +29,7 @@ fn legacy(method: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"protocolVersion": "2025-06-18"}})
 }
 
-/// Posts a message on a connection of its own and reads at most so many bytes of the answer.
+/// Posts a message on a new connection and reads at most `limit` bytes of the response.
 fn post(server: &HostileHttp, headers: &str, message: &Value, limit: u64) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     stream

@@ -1,12 +1,12 @@
-//! What a hostile server can make us keep in memory. In a process of its own and one test at a time,
-//! because memory is measured for the whole process.
+//! Memory that a hostile server can make Pegboard use. In its own process and one test at a time, because
+//! memory is measured for the whole process.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "hostile_upstream/harness.rs"]
@@ -23,10 +23,10 @@ use serde_json::json;
 
 static SERIAL: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// What one bad server may cost at most.
+/// Largest memory use caused by one bad server.
 const GROWTH_KIB: u64 = 64 * 1024;
 
-/// Runs something and checks that the peak of this process did not rise by more than one bad server may cost.
+/// Runs a future and checks that the peak memory of this process rises by no more than the limit.
 async fn bounded<T>(work: impl Future<Output = T>) -> T {
     let _one = SERIAL.lock().await;
     let before = own_rss_kib();
@@ -63,7 +63,7 @@ async fn r_sec_01_b11_a_flood_on_stderr_is_kept_in_a_ring() {
         .tools(["a"])
         .with(|script| script.process.stderr_bytes = 300_000_000);
     let mut server = MarkedServer::new(&script);
-    // The flood comes before the first answer, and the machine may be slow.
+    // The flood comes before the first response, and the machine may be slow.
     server.spec.timeouts.discovery = Duration::from_secs(60);
     bounded(async {
         let hint = ConnectHint::default();

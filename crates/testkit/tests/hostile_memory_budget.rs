@@ -1,12 +1,12 @@
-//! What many endless results at once can make us keep in memory. In a process of its own, because memory is measured
-//! for the whole process, and what this test frees late would hide what other tests keep.
+//! Memory used by many concurrent endless results. In its own process, because memory is measured for the whole
+//! process, and memory that this test frees late would hide the use of other tests.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "hostile_upstream/harness.rs"]
@@ -41,7 +41,7 @@ async fn r_sec_01_many_endless_results_at_once_share_one_budget() {
         let connector = connector_with(limits.clone());
         let upstream = connector.connect(&spec, &hint, BUDGET).await.unwrap();
         upstream.list_tools().await.unwrap();
-        // What is counted may be held in buffers of twice the size, and each connection has buffers of its own.
+        // Counted bytes may be in buffers of twice the size, and each connection has its own buffers.
         let most = (2 * limits.response_bytes_per_server + (CALLS << 20)) / 1024;
         let minute = Duration::from_secs(60);
         let calls = (0..CALLS).map(|_| call_within(&*upstream, "a", json!({}), minute));

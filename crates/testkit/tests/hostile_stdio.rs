@@ -1,11 +1,11 @@
-//! The hostile server itself, over pipes: each fault is the one its script names.
+//! Tests of the hostile server over pipes: each fault is the scripted one.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod pipe;

@@ -1,11 +1,11 @@
-//! The replaying server over pipes.
+//! Tests of the replaying server over pipes.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod pipe;

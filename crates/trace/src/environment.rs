@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_told_and_the_rest_works() {
+    fn unusable_variables_are_reported_and_the_rest_works() {
         let bad = ("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://h:4317");
         let keys = [
             ("LANGFUSE_PUBLIC_KEY", "pk-lf-x"),

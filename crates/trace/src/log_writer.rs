@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn r_obs_01_nobody_waits_for_a_reader_that_does_not_read() {
+    fn r_obs_01_a_blocked_log_reader_never_stalls_the_program() {
         let (hold, go_on) = sync_channel(0);
         let written = Arc::new(Mutex::new(Vec::new()));
         let sink = Stuck {

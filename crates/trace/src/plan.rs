@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_headers_that_cannot_be_used_are_told() {
+    fn unusable_addresses_and_headers_are_reported() {
         let at = |text: &str| Destination::collector(text, &[]).map(drop).unwrap_err();
         assert!(at("localhost:4318").contains("begins with `localhost`"));
         assert!(at("not an address").contains("is none"));

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn r_obs_03_what_is_learnt_later_is_known_at_once() {
+    fn r_obs_03_secrets_learnt_later_are_redacted_at_once() {
         let redactor = Redactor::default();
         assert_eq!(redactor.clean("canary-3"), "canary-3");
         redactor.learn([&Secret::new("canary-3")]);

@@ -1,11 +1,11 @@
-//! The one kind of process that a server may leave behind: a browser in which the user logs in.
+//! Recognises the one kind of process that a server may leave behind: a browser in which the user logs in.
 //!
-//! A server that needs a login opens the address in the user's browser. If no browser ran before, that browser is a
-//! process of the server, and it is the user's from then on.
+//! A server that needs a login opens the URL in the user's browser. If no browser was running, the new browser is a
+//! child of the server, but it belongs to the user from then on.
 
 use std::path::Path;
 
-/// Names of the programs that browsers are.
+/// Executable names of browsers.
 const BROWSERS: &[&str] = &[
     "brave",
     "brave-browser",
@@ -27,7 +27,7 @@ const BROWSERS: &[&str] = &[
     "vivaldi-bin",
 ];
 
-/// Options of a browser that a program controls, which nobody logs in with.
+/// Options of browsers that are controlled by a program. Users do not log in with these.
 const CONTROLLED: &[&str] = &[
     "--headless",
     "-headless",
@@ -37,10 +37,10 @@ const CONTROLLED: &[&str] = &[
     "--enable-automation",
 ];
 
-/// The longest command line that is looked at.
+/// The longest command line that is inspected.
 const COMMAND_LINE_BYTES: u64 = 128 * 1024;
 
-/// Whether a process is a browser that is installed for all users and not controlled by a program.
+/// Returns whether a process is a browser that is installed system-wide and not controlled by a program.
 pub(crate) fn is_opened_browser(process: &Path) -> bool {
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
@@ -56,7 +56,7 @@ pub(crate) fn is_opened_browser(process: &Path) -> bool {
     let read = std::fs::File::open(process.join("cmdline"))
         .and_then(|file| file.take(COMMAND_LINE_BYTES).read_to_end(&mut line));
     let us = rustix::process::geteuid().as_raw();
-    // Through the link of the process, because it may see other files under the same path.
+    // Through the process's own link, because the process may see other files under the same path.
     std::fs::metadata(&link).is_ok_and(|about| is_installed(about.uid(), about.mode(), us))
         && read.is_ok()
         && !is_controlled(&line)
@@ -67,7 +67,7 @@ fn has_browser_name(program: &Path) -> bool {
     name.is_some_and(|name| BROWSERS.contains(&name))
 }
 
-/// A file that we could have written does not count, whatever its name: a server could have written it, too.
+/// A file that we could have written does not count, whatever its name: a server could have written it as well.
 fn is_installed(owner: u32, mode: u32, us: u32) -> bool {
     const ROOT: u32 = 0;
     owner == ROOT && us != ROOT && mode & 0o022 == 0

@@ -1,6 +1,6 @@
-//! How many bytes of large messages may be in memory at once.
+//! Limits how many bytes of large messages are in memory at once.
 //!
-//! Each message has its own limit; many of them at once need a limit, too.
+//! Each message has its own size limit; this bounds the sum over concurrent messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,40 +8,39 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// Bytes are counted in pieces of this size.
+/// Bytes are counted in units of this size.
 const GRAIN: usize = 64 * 1024;
-/// Bytes of each message that are not counted, so that usual messages cost nothing.
+/// Bytes of each message that are not counted, so that small messages cost nothing.
 const UNCOUNTED: usize = 64 * 1024;
-/// How long a message waits for others to make room, all its waits together: many that wait again and again for each
-/// other would hold each other up.
+/// How long a message waits for others to release bytes, over all its waits: messages that wait for each other
+/// repeatedly would block each other.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Room for the large messages of one server, of all servers, or of all clients. Cloning gives another handle to the
-/// same room.
+/// A budget for the large messages of one server, of all servers, or of all clients. Clones share the budget.
 #[derive(Clone, Debug)]
 pub struct ByteBudget {
     room: Arc<Semaphore>,
     bytes: usize,
 }
 
-/// There was no room in time.
+/// The budget did not have enough bytes in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetExceeded {
     /// The bytes that all messages together may take.
     pub bytes: usize,
 }
 
-/// What one message takes of a budget; dropping it makes room for others.
+/// The bytes that one message holds. Dropping it releases them.
 #[derive(Debug)]
 pub struct ByteReservation {
     budget: ByteBudget,
     permit: Option<OwnedSemaphorePermit>,
-    /// How long it may still wait.
+    /// How long this message may still wait.
     wait_left: Duration,
 }
 
 impl ByteBudget {
-    /// Room for `bytes` in all, and for one message of `largest` at least.
+    /// Creates a budget of `bytes`, or of `largest` if that is more, so that one message of that size always fits.
     pub fn new(bytes: usize, largest: usize) -> Self {
         let bytes = bytes.max(largest);
         Self {
@@ -50,7 +49,7 @@ impl ByteBudget {
         }
     }
 
-    /// A message that takes nothing yet.
+    /// Creates an empty reservation.
     pub fn reserve(&self) -> ByteReservation {
         ByteReservation {
             budget: self.clone(),
@@ -61,10 +60,10 @@ impl ByteBudget {
 }
 
 impl ByteReservation {
-    /// Takes as much room as a message of this size needs, or gives back what it no longer needs.
+    /// Grows or shrinks the reservation to a message of this size.
     ///
     /// # Errors
-    /// Fails if other messages do not make room in time. The message keeps what it had.
+    /// Fails if other messages do not release enough bytes in time. The reservation keeps its size.
     pub async fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         let held = self.permit.as_ref().map_or(0, |held| held.num_permits());
         let wanted = grains(bytes);

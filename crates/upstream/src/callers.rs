@@ -1,8 +1,9 @@
-//! The clients behind the calls that run on one connection, and what a server tells or asks them.
+//! The clients whose calls run on one connection, and what the server sends to them during a call.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pegboard_jsonrpc::{code, paired, present, repaired};
 use pegboard_model::RpcError;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,28 +12,23 @@ use tokio::sync::oneshot;
 use crate::capabilities::declares;
 use crate::client_request::{ClientRequest, StopReason};
 use crate::contract::Caller;
-use crate::envelope::present;
 use crate::listeners::Listeners;
 use crate::response_timer::CallActivity;
 use crate::roots::Roots;
-use crate::surrogates::{paired, repaired};
 use crate::transport::CallOrigin;
 
-/// Questions of one server that wait for clients at the same time.
+/// Requests of one server that may wait for clients at the same time.
 const MAX_PENDING_REQUESTS: usize = 64;
 
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;
-
-/// Who is there.
+/// The running calls of a connection and the requests that its server sent to their clients.
 #[derive(Default)]
 pub(crate) struct CallerRegistry {
     /// By the id of the call, so that the newest is the last.
     running: Mutex<BTreeMap<u64, ActiveCall>>,
-    /// By the server's own id for the question.
+    /// By the server's own request id.
     questions: Mutex<HashMap<String, PendingRequest>>,
     pub(crate) roots: Roots,
-    /// The sessions that called, for what comes between calls.
+    /// The sessions that have made calls, for messages between calls.
     listeners: Listeners,
 }
 
@@ -47,19 +43,19 @@ struct PendingRequest {
     stop: oneshot::Sender<StopReason>,
 }
 
-/// Where something of a server came from.
+/// The stream on which a message of a server arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageSource {
-    /// A stream that belongs to this call.
+    /// The stream of this call.
     Call(u64),
-    /// A stream that belongs to no call, beside streams that do.
+    /// A stream that belongs to no call, while calls have their own streams.
     Aside,
-    /// The one stream there is.
+    /// The only stream of the connection.
     Shared,
 }
 
 impl CallerRegistry {
-    /// A call begins. When what is given back is dropped, it is over, and so are the questions that belong to it.
+    /// Registers a call. Dropping the returned guard ends it, together with the client requests that belong to it.
     pub(crate) fn enter<'a>(&'a self, call: u64, origin: CallOrigin<'_>) -> RunningCall<'a> {
         let present = ActiveCall {
             caller: Arc::clone(origin.caller),
@@ -74,7 +70,7 @@ impl CallerRegistry {
         }
     }
 
-    /// Progress of a call; whether there is one that wants it under this token.
+    /// Forwards progress to the call with this token. Returns `false` if no call wants it.
     pub(crate) fn progress(&self, params: Option<&RawValue>) -> bool {
         #[derive(Deserialize)]
         struct Progress<'a> {
@@ -108,8 +104,8 @@ impl CallerRegistry {
         is_wanted
     }
 
-    /// A log message. What comes on a stream of no call goes to a client only when there is no doubt which one;
-    /// what comes while no call runs goes to the sessions that called before.
+    /// Forwards a log message. On a stream of no call it goes to a client only if it is clear which one; if no call is
+    /// running it goes to the sessions that called earlier.
     pub(crate) fn message(&self, params: &RawValue, place: MessageSource) {
         let present: Vec<_> = match place {
             MessageSource::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
@@ -130,7 +126,7 @@ impl CallerRegistry {
         }
     }
 
-    /// A question of a legacy server, for the client that it is meant for; the error is our answer to it.
+    /// Opens a request of a legacy server to the client it is meant for. The error is our response to the server.
     pub(crate) fn question(
         self: &Arc<Self>,
         id: &RawValue,
@@ -148,7 +144,7 @@ impl CallerRegistry {
         self.open_question(call, present, id, method, params)
     }
 
-    /// The newest call of a session.
+    /// Returns the newest call of a session.
     pub(crate) fn running_of(&self, session: &str) -> Option<(u64, ActiveCall)> {
         let running = self.running();
         let mut newest_first = running.iter().rev();
@@ -157,14 +153,14 @@ impl CallerRegistry {
         Some((*call, present.clone()))
     }
 
-    /// The newest call whose client has roots, when there is no doubt which session it is of.
+    /// Returns the newest call whose client supports roots, if it is clear which session is meant.
     pub(crate) fn rooted(&self) -> Option<(u64, ActiveCall)> {
         let (call, present) = self.newest().ok()?;
         let has_roots = declares(present.caller.capabilities(), "roots/list", None);
         has_roots.then_some((call, present))
     }
 
-    /// A question for the client of one call.
+    /// Opens a request to the client of one call.
     pub(crate) fn open_question(
         self: &Arc<Self>,
         call: u64,
@@ -175,27 +171,28 @@ impl CallerRegistry {
     ) -> Result<ClientRequest, RpcError> {
         if !declares(caller.capabilities(), method, params) {
             let what = format!(
-                "the client of this call did not declare `{method}`, or it is switched off for this server"
+                "the client of this call does not support `{method}`, or it is disabled for this server"
             );
-            return Err(refused(METHOD_NOT_FOUND, what));
+            return Err(refused(code::METHOD_NOT_FOUND, what));
         }
         let (stop, stopped) = oneshot::channel();
         let key = id.get().to_owned();
         {
             let mut questions = self.questions();
             if questions.len() >= MAX_PENDING_REQUESTS {
-                let what = format!("{MAX_PENDING_REQUESTS} questions wait for an answer already");
-                return Err(refused(INTERNAL_ERROR, what));
+                let what =
+                    format!("{MAX_PENDING_REQUESTS} requests are already waiting for clients");
+                return Err(refused(code::INTERNAL_ERROR, what));
             }
             if questions.contains_key(&key) {
-                let what = "another question with this id waits for an answer";
-                return Err(refused(INTERNAL_ERROR, what.to_owned()));
+                let what = "a request with this id is already pending";
+                return Err(refused(code::INTERNAL_ERROR, what.to_owned()));
             }
             questions.insert(key.clone(), PendingRequest { call, stop });
         }
         activity.question_opened();
         if !self.running().contains_key(&call) {
-            // It ended between the look and the entry.
+            // The call ended between the lookup and the insertion.
             self.end_questions(call);
         }
         Ok(ClientRequest {
@@ -212,7 +209,7 @@ impl CallerRegistry {
         })
     }
 
-    /// The server takes a question back.
+    /// Handles the server's cancellation of its request.
     pub(crate) fn withdraw(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
         struct Cancelled<'a> {
@@ -227,15 +224,15 @@ impl CallerRegistry {
         }
     }
 
-    /// The connection is over: no question waits any longer.
+    /// Ends all pending client requests, because the connection is closed.
     pub(crate) fn close(&self) {
         for (_, open) in std::mem::take(&mut *self.questions()) {
             let _ = open.stop.send(StopReason::Withdrawn);
         }
     }
 
-    /// The newest call, when all that may have asked are of one session. A call whose question waits for an
-    /// answer stands still, so it counts only where no other does.
+    /// Returns the newest call, if all calls that may have caused the request belong to one session. A call that waits
+    /// for its client cannot send another request, so it counts only if there is no other call.
     fn newest(&self) -> Result<(u64, ActiveCall), RpcError> {
         let waiting: Vec<u64> = self.questions().values().map(|open| open.call).collect();
         let running = self.running();
@@ -245,9 +242,8 @@ impl CallerRegistry {
         let (call, newest) = candidates.next_back().ok_or_else(no_active_call)?;
         let session = newest.caller.session();
         if candidates.any(|(_, present)| present.caller.session() != session) {
-            let what =
-                "calls of several clients are running, and it is not known which one this is for";
-            return Err(refused(INTERNAL_ERROR, what.to_owned()));
+            let what = "calls of several clients are running, so the recipient is ambiguous";
+            return Err(refused(code::INTERNAL_ERROR, what.to_owned()));
         }
         Ok((*call, newest.clone()))
     }
@@ -277,8 +273,8 @@ impl CallerRegistry {
 }
 
 fn no_active_call() -> RpcError {
-    let what = "no call of a client is running that could answer this";
-    refused(METHOD_NOT_FOUND, what.to_owned())
+    let what = "no client call is running that could receive this request";
+    refused(code::METHOD_NOT_FOUND, what.to_owned())
 }
 
 fn refused(code: i64, message: String) -> RpcError {
@@ -289,7 +285,7 @@ fn refused(code: i64, message: String) -> RpcError {
     }
 }
 
-/// A call with a client behind it, until it is dropped.
+/// A running call of a client. Dropping it ends the call.
 pub(crate) struct RunningCall<'a> {
     callers: &'a CallerRegistry,
     call: u64,
@@ -302,7 +298,7 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// A question that is kept in the list, until it is dropped.
+/// A pending client request. Dropping it removes the request from the list.
 pub(crate) struct ClientRequestGuard {
     callers: Arc<CallerRegistry>,
     key: String,

@@ -1,9 +1,8 @@
-//! What a client or a server declared that it can do.
+//! Capabilities declared by clients and servers.
 
+use pegboard_jsonrpc::{present, string};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use crate::envelope::{present, string};
 
 #[derive(Default, Deserialize)]
 struct ClientCapabilities<'a> {
@@ -15,7 +14,7 @@ struct ClientCapabilities<'a> {
     roots: Option<&'a RawValue>,
 }
 
-/// Whether a client that declared these capabilities can be asked this.
+/// Returns whether a client with these capabilities supports a request of a server.
 pub fn declares(capabilities: &str, method: &str, params: Option<&RawValue>) -> bool {
     let declared: ClientCapabilities<'_> = serde_json::from_str(capabilities).unwrap_or_default();
     match method {
@@ -54,20 +53,21 @@ fn has_mode(modes: &RawValue, params: Option<&RawValue>) -> bool {
     }
 }
 
-/// What a server says that it has, beside tools.
+/// Capabilities of a server other than tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerCapabilities {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) logging: bool,
-    /// Which lists it announces changes of.
+    /// Which lists it sends change notifications for.
     pub(crate) tools_changed: bool,
     pub(crate) prompts_changed: bool,
     pub(crate) resources_changed: bool,
 }
 
 impl ServerCapabilities {
-    /// A server that was not asked may have everything, but logging needs a word of it.
+    /// A server that was not asked may have everything. Logging must be declared, because it needs a request of its
+    /// own.
     const UNKNOWN: Self = Self {
         prompts: true,
         resources: true,

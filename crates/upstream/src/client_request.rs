@@ -1,27 +1,25 @@
-//! A question of a legacy server on its way to a client and back.
+//! A request of a legacy server to a client, and the response.
 
 use std::sync::Arc;
 
+use pegboard_jsonrpc::{code, error_response, result_response};
 use pegboard_model::RpcError;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::callers::ClientRequestGuard;
 use crate::contract::Caller;
-use crate::dialect::{refusal, reply};
 
-const INTERNAL_ERROR: i64 = -32603;
-
-/// Why nobody waits for the client's answer any more.
+/// Why the client's response is no longer needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// The server does not want it, or is gone.
+    /// The server cancelled the request, or is gone.
     Withdrawn,
-    /// The call that it belonged to ended.
+    /// The call that the request belonged to ended.
     CallEnded,
 }
 
-/// A question that is to be put to a client.
+/// A request that is to be sent to a client.
 pub(crate) struct ClientRequest {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) id: Box<RawValue>,
@@ -32,16 +30,17 @@ pub(crate) struct ClientRequest {
 }
 
 impl ClientRequest {
-    /// Asks the client; the frame that answers the server, if it still wants one.
+    /// Sends the request to the client. Returns the frame with the response for the server; `None` if the server no
+    /// longer wants it.
     pub(crate) async fn put(self) -> Option<String> {
         let id = self.id.clone();
         Some(match self.answer().await? {
-            Ok(result) => reply(&id, result.get()),
-            Err(error) => refusal(&id, &error),
+            Ok(result) => result_response(&id, result.get()),
+            Err(error) => error_response(&id, &error),
         })
     }
 
-    /// What the client answers; `None` when the server does not want it any more.
+    /// Returns the client's response; `None` if the server no longer wants it.
     pub(crate) async fn answer(self) -> Option<Result<Box<RawValue>, RpcError>> {
         let Self {
             caller,
@@ -64,8 +63,8 @@ impl ClientRequest {
 
 fn over() -> RpcError {
     RpcError {
-        code: INTERNAL_ERROR,
-        message: "the call that this question belonged to is over".to_owned(),
+        code: code::INTERNAL_ERROR,
+        message: "the call that this request belonged to has ended".to_owned(),
         data: None,
     }
 }

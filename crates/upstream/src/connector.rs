@@ -1,4 +1,4 @@
-//! Opens a conversation with any configured server.
+//! Opens connections to configured servers.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,36 +20,36 @@ use crate::resolve::Resolver;
 use crate::session::SessionConfig;
 use crate::stdio::StdioOpening;
 
-/// What all conversations share.
+/// Configuration shared by all connections.
 pub struct ConnectorConfig {
-    /// The limits on what servers send.
+    /// Limits on what servers send.
     pub limits: Limits,
-    /// Where kept secrets come from.
+    /// Resolves stored secrets.
     pub secrets: Arc<dyn SecretLookup>,
-    /// The whole environment of this process; servers get the allow-listed part.
+    /// The environment of this process. Servers get the allow-listed part of it.
     pub environment: BTreeMap<String, String>,
-    /// More names that every server gets.
+    /// Additional variable names that every server gets.
     pub env_allow: Vec<String>,
-    /// Holds the private working directory of each server whose definition has no `cwd`. Without it such a server
-    /// runs in the working directory of this process, which may hold somebody else's code.
+    /// The parent of the private working directories for servers without `cwd`. If `None`, such a server runs in the
+    /// working directory of this process, which may contain untrusted code.
     pub work_dirs: Option<PathBuf>,
-    /// Where stderr lines go.
+    /// Receives the stderr lines of servers.
     pub logs: Arc<dyn LogSink>,
-    /// Who we say we are.
+    /// The name and version sent to servers.
     pub client: ClientInfo,
 }
 
-/// Starts servers, or reaches them by HTTP.
+/// Starts stdio servers and connects to HTTP servers.
 pub struct Connector {
     setup: ConnectorConfig,
     clients: Clients,
     era_retries: Arc<EraRetries>,
-    /// Room for the large answers of all servers.
+    /// Budget for the large responses of all servers.
     response_bytes: ByteBudget,
 }
 
 impl Connector {
-    /// A connector for any number of servers.
+    /// Creates a connector for any number of servers.
     pub fn new(setup: ConnectorConfig) -> Self {
         let limits = &setup.limits;
         Self {
@@ -74,7 +74,7 @@ impl Connector {
             },
             limits: self.setup.limits.clone(),
             client: self.setup.client.clone(),
-            // A first discovery may have more time than the later ones.
+            // The first discovery may be given more time than later ones.
             list_time: spec.timeouts.discovery.max(budget),
             hash: spec.hash,
             era_retries: Arc::clone(&self.era_retries),

@@ -1,4 +1,4 @@
-//! What the rest of Pegboard sees of a server: a connection that lists, calls and ends.
+//! The interface of this crate: a connection to one server, and the client on whose behalf it is used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,15 @@ use tokio::sync::{broadcast, watch};
 
 use crate::MachineLoad;
 
-/// Opens conversations with servers; a trait so that tests can replace the servers.
+/// Opens connections to servers. Tests implement it with fake servers.
 #[async_trait]
 pub trait Connect: Send + Sync {
-    /// Starts or reaches a server and agrees on the protocol, within `budget`.
+    /// Starts or reaches a server and completes the handshake within `budget`.
     ///
-    /// When this fails, or its future is dropped, no process of the attempt is left.
+    /// If this fails or its future is dropped, no process of the attempt is left running.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be started or reached, does not speak a supported revision, or exceeds `budget`.
     async fn connect(
         &self,
         spec: &ServerSpec,
@@ -26,31 +29,37 @@ pub trait Connect: Send + Sync {
         budget: Duration,
     ) -> ToolResult<Arc<dyn Upstream>>;
 
-    /// How busy the machine is on which servers are started.
+    /// Returns the load of the machine on which servers are started.
     fn load(&self) -> MachineLoad {
         MachineLoad::Unknown
     }
 }
 
-/// What an earlier conversation with the same definition taught.
+/// What an earlier connection with the same definition learned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectHint {
-    /// The era it spoke; `None` when it must be learnt.
+    /// The era of the server; `None` if it must be detected.
     pub era: Option<Era>,
-    /// The revision that was agreed on.
+    /// The negotiated revision.
     pub protocol_version: Option<String>,
 }
 
-/// A conversation with one server.
+/// A connection to one server.
 #[async_trait]
 pub trait Upstream: Send + Sync {
-    /// What the opening of the conversation told.
+    /// Returns the result of the handshake.
     fn handshake(&self) -> &Handshake;
 
-    /// All pages of the server's tools, each definition as the server wrote it.
+    /// Fetches all pages of `tools/list`. Each definition is kept verbatim.
+    ///
+    /// # Errors
+    /// Fails if any page fails, is malformed or exceeds a limit.
     async fn list_tools(&self) -> ToolResult<ToolListing>;
 
     /// Calls a tool by the server's own name for it. Dropping the future cancels the call.
+    ///
+    /// # Errors
+    /// Fails if the server returns a JSON-RPC error, times out, or ends.
     async fn call(
         &self,
         tool: &str,
@@ -58,98 +67,107 @@ pub trait Upstream: Send + Sync {
         options: CallOptions,
     ) -> ToolResult<CallOutcome>;
 
-    /// Any other request, passed on: resources, prompts, completion. Dropping the future cancels it.
+    /// Forwards any other request (resources, prompts, completion). Dropping the future cancels it.
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call).
     async fn request(
         &self,
         request: ForwardedRequest<'_>,
         options: CallOptions,
     ) -> ToolResult<CallOutcome>;
 
-    /// All pages of one of the server's other lists, each definition as the server wrote it. A server that
-    /// does not know the method has none.
+    /// Fetches all pages of another list. Each definition is kept verbatim. A server that does not know the method has
+    /// an empty list.
+    ///
+    /// # Errors
+    /// The same as for [`list_tools`](Self::list_tools).
     async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>>;
 
-    /// What the server announces from now on, beside changes of its tools.
+    /// Subscribes to the server's notifications from now on, except changes of its tools.
     fn announcements(&self) -> broadcast::Receiver<Announcement>;
 
-    /// Asks to be told about updates of one resource, or no longer. What was asked for is asked for again when
-    /// a session or stream is renewed.
+    /// Subscribes to updates of a resource, or unsubscribes. Subscriptions are repeated when a session or stream is
+    /// renewed.
+    ///
+    /// # Errors
+    /// Fails if the server refuses or the limit on subscriptions is reached.
     async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()>;
 
-    /// Counts the server's `tools/list_changed`. The first use subscribes where the protocol needs it.
+    /// Counts the server's `tools/list_changed` notifications. The first use subscribes if the protocol requires it.
     fn list_changed(&self) -> watch::Receiver<u64>;
 
-    /// Whether requests can still be sent.
+    /// Returns whether requests can still be sent.
     fn is_alive(&self) -> bool;
 
-    /// Resolves with the reason once the conversation ended: by itself, or `CANCELLED` after `close`.
-    /// Any number of waiters may wait, and stop waiting at any time.
+    /// Waits until the connection ends and returns the reason, which is `CANCELLED` after `close`. Any number of tasks
+    /// may wait. The future is cancel-safe.
     async fn ended(&self) -> ToolError;
 
-    /// How the conversation is doing.
+    /// Returns the state of the connection.
     fn health(&self) -> Health;
 
-    /// The newest part of the server's stderr, without secrets.
+    /// Returns the newest part of the server's stderr, without secrets.
     fn recent_stderr(&self) -> String;
 
-    /// Ends the conversation. When it returns, no process of this server is left. May be called again.
+    /// Closes the connection. When it returns, no process of this server is left. May be called repeatedly.
     async fn close(&self);
 }
 
-/// What the opening of a conversation told.
+/// The result of the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// The era that is spoken.
+    /// The protocol era.
     pub era: Era,
-    /// The revision that was agreed on.
+    /// The negotiated revision.
     pub protocol_version: String,
-    /// What the server says of itself; `None` when it was not asked or did not tell.
+    /// Name and version of the server; `None` if the server was not asked or did not say.
     pub info: Option<ServerInfo>,
-    /// Its instructions for models, shortened to the limit.
+    /// Its instructions for models, truncated to the limit.
     pub instructions: Option<String>,
-    /// Whether it announces changes of its list.
+    /// Whether it sends notifications when its tools change.
     pub list_changed: bool,
-    /// Whether it declares tools; `None` when it was not asked.
+    /// Whether it declares tools; `None` if it was not asked.
     pub declares_tools: Option<bool>,
-    /// Its capabilities as JSON text; `None` when it was not asked.
+    /// Its capabilities as JSON text; `None` if it was not asked.
     pub capabilities: Option<Arc<str>>,
-    /// Lines of its stdout that were no protocol, seen until the handshake was done.
+    /// Lines on stdout that were not protocol messages, up to the end of the handshake.
     pub noise: u64,
 }
 
-/// A server's whole list.
+/// A server's complete list of tools.
 #[derive(Debug)]
 pub struct ToolListing {
     /// Each definition, byte for byte.
     pub tools: Vec<Box<RawValue>>,
-    /// How long the server says the list stays fresh; `None` without a usable hint.
+    /// How long the list stays fresh, according to the server; `None` without a usable hint.
     pub ttl_ms: Option<u64>,
-    /// Whether the list is for one user only.
+    /// Whether the list is specific to one user.
     pub private: bool,
     /// How many pages it took.
     pub pages: usize,
 }
 
-/// How a call is to be made.
+/// Options of a call.
 #[derive(Clone, Default)]
 pub struct CallOptions {
-    /// How long the server may be silent: each progress notification starts it anew.
+    /// How long the server may be silent. Each progress notification restarts the timer.
     pub timeout: Duration,
-    /// How long the whole call may take, whatever progress it tells; zero means ten times `timeout`.
+    /// How long the whole call may take, regardless of progress. Zero means ten times `timeout`.
     pub max_duration: Duration,
-    /// More members for the request's `_meta`, for example `traceparent`.
+    /// Additional members of the request's `_meta`, for example `traceparent`.
     pub meta: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Who made the call; without one the server can ask nobody.
+    /// The client that made the call. Without one, requests of the server to the client are refused.
     pub caller: Option<Arc<dyn Caller>>,
-    /// The answers to what the server asked for in an earlier round of the same call.
+    /// Responses to the input that the server requested in an earlier round of the same call.
     pub input: Option<InputResponses>,
-    /// Arguments that a modern server on the network wants repeated as `Mcp-Param-…` headers: what follows the
-    /// prefix, and the encoded value. [`mirrored_headers`](crate::mirrored_headers) finds them.
+    /// Arguments that a modern HTTP server wants repeated as `Mcp-Param-…` headers: the name after the prefix, and the
+    /// encoded value. See [`mirrored_headers`](crate::mirrored_headers).
     pub headers: Vec<(String, String)>,
 }
 
 impl CallOptions {
-    /// A plain call with a time-out.
+    /// Creates options with a timeout and defaults otherwise.
     pub fn with_timeout(timeout: Duration) -> Self {
         Self {
             timeout,
@@ -158,68 +176,72 @@ impl CallOptions {
     }
 }
 
-/// Answers to the questions of a result that said `input_required`.
+/// Responses to an `input_required` result.
 #[derive(Clone, Debug)]
 pub struct InputResponses {
     /// `inputResponses`, as the client wrote it.
     pub responses: Box<RawValue>,
-    /// The server's own `requestState`, unchanged.
+    /// The server's `requestState`, unchanged.
     pub state: Option<Box<RawValue>>,
 }
 
-/// The client that made a call, as far as its server may reach it while the call runs.
+/// The client that made a call, as far as the server may reach it while the call runs.
 #[async_trait]
 pub trait Caller: Send + Sync {
-    /// Who it is. A shared server's question goes to the caller only when all calls it is busy with are of
-    /// one session.
+    /// Identifies the client's session. On a shared connection a request of the server reaches the client only if all
+    /// running calls belong to one session.
     fn session(&self) -> &str;
 
-    /// The capabilities the client declared, as JSON text (`{}` is none). A modern server is told exactly these.
+    /// The capabilities that the client declared, as JSON text (`{}` if none). A modern server gets exactly these.
     fn capabilities(&self) -> &str;
 
-    /// Whether progress should be asked for.
+    /// Returns whether the server should be asked for progress notifications.
     fn wants_progress(&self) -> bool;
 
-    /// The `params` of a `notifications/progress` of this call. Its `progressToken` is the connection's own.
+    /// Receives the `params` of a `notifications/progress` of this call. Its `progressToken` is the connection's own.
     fn progress(&self, params: &RawValue);
 
-    /// The `params` of a `notifications/message` that came while the call ran.
+    /// Receives the `params` of a `notifications/message` that arrived during the call.
     fn message(&self, params: &RawValue);
 
-    /// The session behind this call, as it can be reached when no call of it runs; `None` if it cannot.
+    /// Returns a handle to the session that works between calls; `None` if the session cannot be reached then.
     fn listener(&self) -> Option<Arc<dyn Listener>> {
         None
     }
 
-    /// A question of a legacy server: `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    /// Sends a request of a legacy server to the client: `elicitation/create`, `sampling/createMessage` or
+    /// `roots/list`.
+    ///
+    /// # Errors
+    /// Returns the client's JSON-RPC error, or ours if the client cannot be reached.
     async fn ask(&self, method: &str, params: Option<&RawValue>)
     -> Result<Box<RawValue>, RpcError>;
 }
 
-/// A session that called a server, as far as the server may reach it between calls.
+/// A session that has called a server, as far as the server may reach it between calls.
 pub trait Listener: Send + Sync {
-    /// Which session this is; the same as [`Caller::session`].
+    /// Identifies the session, like [`Caller::session`].
     fn session(&self) -> &str;
 
-    /// Whether the session still exists.
+    /// Returns whether the session still exists.
     fn is_connected(&self) -> bool;
 
-    /// The `params` of a `notifications/message` that came while no call ran.
+    /// Receives the `params` of a `notifications/message` that arrived while no call was running.
     fn message(&self, params: &RawValue);
 }
 
-/// A request that is passed on.
+/// A request that is forwarded to a server.
 #[derive(Clone, Copy, Debug)]
 pub struct ForwardedRequest<'a> {
-    /// Its method.
+    /// The JSON-RPC method.
     pub method: &'a str,
-    /// The members of its `params`, without braces and without `_meta`.
+    /// The members of `params`, without braces and without `_meta`.
     pub members: &'a str,
-    /// What it is about (a prompt's name, a resource's uri), for transports that repeat it outside the body.
+    /// The subject of the request (a prompt's name, a resource's URI), for transports that repeat it in a header.
     pub name: Option<&'a str>,
 }
 
-/// A list beside that of tools.
+/// A list other than that of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfferKind {
     /// `prompts/list`.
@@ -230,70 +252,70 @@ pub enum OfferKind {
     Templates,
 }
 
-/// Something a server tells without being asked.
+/// A notification of a server that concerns all its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// Its prompts changed.
+    /// The list of prompts changed.
     PromptsChanged,
-    /// Its resources changed.
+    /// The list of resources changed.
     ResourcesChanged,
-    /// A watched resource changed; the uri is the server's own.
+    /// A subscribed resource changed.
     ResourceUpdated {
-        /// Which one.
+        /// The server's own URI of the resource.
         uri: String,
     },
 }
 
-/// What a tool answered.
+/// The result of a call.
 #[derive(Debug)]
 pub struct CallOutcome {
-    /// The server's result, untouched.
+    /// The server's result, verbatim.
     pub result: Box<RawValue>,
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure (`isError`).
     pub is_error: bool,
-    /// Whether this is the end of the call.
+    /// Whether the call is complete.
     pub kind: OutcomeKind,
 }
 
-/// What a result means for the call.
+/// The state of a call after a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutcomeKind {
-    /// It is done.
+    /// The call is complete.
     #[default]
     Complete,
-    /// The server wants answers first, and the call to be made again with them.
+    /// The server needs input; the call must be repeated with it.
     InputRequired,
-    /// The server goes on in a task of its own.
+    /// The server continues in a task.
     Task,
 }
 
-/// How a conversation is doing.
+/// Counters and state of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// The process, for a server that runs here.
+    /// The pid of a stdio server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Lines on stdout that were no protocol.
+    /// Lines on stdout that were not protocol messages.
     pub noise_lines: u64,
     /// JSON that was not valid JSON-RPC.
     pub invalid_frames: u64,
-    /// Answers that nobody waited for.
+    /// Responses that matched no pending request.
     pub dropped_frames: u64,
     /// Requests of the server that were refused.
     pub refused_requests: u64,
-    /// Requests that wait for an answer.
+    /// Requests that wait for a response.
     pub in_flight: usize,
-    /// When the conversation began.
+    /// When the connection was opened.
     pub started: Timestamp,
 }
 
-/// Where the lines go that servers write to stderr.
+/// Receives the lines that servers write to stderr.
 pub trait LogSink: Send + Sync {
-    /// Keeps a line of a server. Secrets are gone from it, but it is still foreign text.
+    /// Stores a line. Secrets have been removed, but it is still untrusted text.
     fn append(&self, server: &ServerName, text: &str);
 }
 
-/// A sink that keeps nothing.
+/// A sink that discards everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLogs;
 

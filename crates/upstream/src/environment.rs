@@ -1,9 +1,9 @@
-//! Which variables of our own environment a server gets.
+//! Selects the environment variables that a server gets.
 
 use std::collections::BTreeMap;
 
-/// Names that programs need to find themselves, their user, their language and the network. Nothing that opens a
-/// door to keys (an SSH agent, a session bus): who needs that says so by `env_allow`.
+/// Variables that programs need to find themselves, their user, their language and the network. None of them gives
+/// access to keys (SSH agent, session bus); `env_allow` is for that.
 const NAMES: &[&str] = &[
     "PATH",
     "HOME",
@@ -68,7 +68,7 @@ const NAMES: &[&str] = &[
     "COMSPEC",
 ];
 
-/// Families of such names.
+/// Prefixes of further allowed variables.
 const PREFIXES: &[&str] = &[
     "LC_",
     "XDG_",
@@ -81,10 +81,10 @@ const PREFIXES: &[&str] = &[
     "MISE_",
 ];
 
-/// Endings that mark a secret inside an allowed family, such as `UV_PUBLISH_TOKEN`.
+/// Suffixes that mark a secret among the allowed prefixes, such as `UV_PUBLISH_TOKEN`.
 const SECRET_ENDINGS: &[&str] = &["TOKEN", "PASSWORD", "SECRET", "_KEY", "_AUTH", "AUTHTOKEN"];
 
-/// Whether a server gets this variable without anybody asking for it.
+/// Returns whether a server gets this variable by default.
 fn is_allowed(name: &str) -> bool {
     if NAMES.contains(&name) {
         return true;
@@ -94,11 +94,11 @@ fn is_allowed(name: &str) -> bool {
         && !SECRET_ENDINGS.iter().any(|ending| upper.ends_with(ending))
 }
 
-/// Lists of folders in which programs look for other programs and for code.
+/// Variables that list folders in which programs look for other programs and code.
 const FOLDER_LISTS: &[&str] = &["PATH", "LD_LIBRARY_PATH", "NODE_PATH"];
 
-/// A variable without what a server should not get by chance: the user and password of an address, and folders that
-/// count from the working directory, where others may have put a program.
+/// Removes what a server should not inherit by accident: credentials in URLs, and relative folders, in which others may
+/// have put a program.
 fn sanitize(name: &str, value: &str) -> String {
     if FOLDER_LISTS.contains(&name) {
         let folders = value.split(':').filter(|folder| folder.starts_with('/'));
@@ -106,7 +106,7 @@ fn sanitize(name: &str, value: &str) -> String {
     }
     let is_proxy = name.to_ascii_uppercase().ends_with("_PROXY");
     if is_proxy && !value.contains("://") {
-        // A proxy may be written without its scheme.
+        // A proxy may be written without a scheme.
         let authority_end = value.find('/').unwrap_or(value.len());
         let (authority, rest) = value.split_at(authority_end);
         let host = authority.rsplit('@').next().unwrap_or(authority);
@@ -115,8 +115,8 @@ fn sanitize(name: &str, value: &str) -> String {
     strip_credentials(value)
 }
 
-/// A text in which no address has a user or password any more. The user of an SSH address stays: it is no secret,
-/// and the address means nothing without it.
+/// Removes user and password from every URL in a text. The user of an SSH URL is kept: it is not a secret, and the URL
+/// is useless without it.
 fn strip_credentials(text: &str) -> String {
     const SCHEME_END: &str = "://";
     let mut clean = String::with_capacity(text.len());
@@ -144,7 +144,7 @@ fn strip_credentials(text: &str) -> String {
     clean
 }
 
-/// The variables of a server: the allow-listed ones of ours, then its own.
+/// Returns the variables of a server: the allow-listed ones of ours, then its own.
 pub(crate) fn server_environment(
     ours: &BTreeMap<String, String>,
     also_allowed: &[String],
@@ -153,7 +153,7 @@ pub(crate) fn server_environment(
     let mut variables: BTreeMap<_, _> = ours
         .iter()
         .filter_map(|(name, value)| {
-            // What the user names is passed on as it is.
+            // Variables that the user allows by name are passed unchanged.
             let value = match also_allowed.contains(name) {
                 true => value.clone(),
                 false if is_allowed(name) => sanitize(name, value),

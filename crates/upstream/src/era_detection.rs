@@ -1,46 +1,44 @@
-//! How the era of a server is learnt.
+//! Detects the protocol era of a server.
 
 use std::future::Future;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{RpcResponse, revision};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 
 use crate::contract::Handshake;
-use crate::dialect::{ClientInfo, Dialect, MODERN_VERSION, initialize_params};
-use crate::envelope::RpcResponse;
+use crate::dialect::{ClientInfo, Dialect, initialize_params};
 use crate::errors::ErrorContext;
 use crate::handshake_outcome::{
     DiscoverOutcome, InitializeOutcome, classify_discover, classify_initialize, unsupported,
 };
 
-/// Silence after which a server may be one that ignores what it does not know. It is still listened to:
-/// a modern server may just be slow to start.
+/// Silence after which the server may be one that ignores unknown requests. Its response is still awaited: a modern
+/// server may just be slow to start.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why an opening failed, and whether a fresh process that is asked to `initialize` at once may do better:
-/// some servers exit, or refuse everything, after a request they do not know.
+/// Why a handshake failed, and whether a fresh process that gets `initialize` first may succeed: some servers exit, or
+/// refuse everything, after a request they do not know.
 #[derive(Debug)]
 pub(crate) struct HandshakeFailure {
     pub(crate) error: ToolError,
     pub(crate) may_retry_initialize: bool,
 }
 
-/// The requests that open a conversation, over some transport.
+/// Sends the handshake requests over a transport.
 pub(crate) trait HandshakeTransport: Send + Sync {
-    /// Sends `server/discover`.
     fn discover(&self, params: &str) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
-    /// Sends `initialize`.
     fn initialize(&self, params: &str) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
-    /// Acts on what was agreed: a legacy server is told so.
+    /// Completes the handshake. A legacy server gets `notifications/initialized`.
     fn agreed(&self, handshake: &Handshake) -> impl Future<Output = ()> + Send;
 
-    /// Lines so far that were no protocol.
+    /// Returns the number of lines so far that were not protocol messages.
     fn noise(&self) -> u64;
 }
 
-/// One opening of a conversation.
+/// Performs the handshake with a server.
 pub(crate) struct HandshakeClient<'a, D> {
     pub(crate) transport: &'a D,
     pub(crate) client: &'a ClientInfo,
@@ -49,9 +47,9 @@ pub(crate) struct HandshakeClient<'a, D> {
 }
 
 impl<D: HandshakeTransport> HandshakeClient<'_, D> {
-    /// Learns the era of a server that nothing is known of.
+    /// Detects the era of an unknown server.
     pub(crate) async fn detect_era(&self) -> Result<Handshake, HandshakeFailure> {
-        let params = Dialect::modern(MODERN_VERSION, self.client).params("");
+        let params = Dialect::modern(revision::MODERN, self.client).params("");
         let discover = self.transport.discover(&params);
         tokio::pin!(discover);
         let probed = tokio::select! {
@@ -68,7 +66,7 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
         Ok(self.agreed(handshake).await)
     }
 
-    /// Opens the conversation the legacy way.
+    /// Performs the legacy handshake.
     pub(crate) async fn initialize_legacy(&self) -> ToolResult<Handshake> {
         let handshake = self.initialize().await?;
         Ok(self.agreed(handshake).await)
@@ -80,7 +78,7 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
         classify_initialize(answer, self.limits).into_handshake(self.errors)
     }
 
-    /// Both requests are out; whichever answer proves something decides.
+    /// Waits for the responses to both requests. The first conclusive one decides.
     async fn wait_for_either(
         &self,
         mut discover: impl Future<Output = ToolResult<RpcResponse>> + Unpin + Send,
@@ -101,7 +99,7 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
                     let answer = answer.map_err(probe_failure)?;
                     match classify_initialize(answer, self.limits) {
                         InitializeOutcome::Legacy(handshake) => return Ok(handshake),
-                        // It is or may be modern; its late answer to the first request tells more.
+                        // It is or may be modern; the late response to the first request says more.
                         outcome @ (InitializeOutcome::Modern(_) | InitializeOutcome::NoMethod(_)) => refusal = Some(outcome),
                         outcome => return outcome.into_handshake(self.errors).map_err(probe_failure),
                     }
@@ -113,7 +111,7 @@ impl<D: HandshakeTransport> HandshakeClient<'_, D> {
         }
     }
 
-    /// `None`: not modern.
+    /// Returns `None` if the server is not modern.
     fn probed(
         &self,
         answer: ToolResult<RpcResponse>,
@@ -162,7 +160,7 @@ mod tests {
     const WRONG_VERSION: &str =
         r#"{"code":-32022,"message":"Unsupported","data":{"supported":["2026-07-28"]}}"#;
 
-    /// Lets a scripted server be learnt; how it went, and after how many seconds of its own time.
+    /// Runs the detection against a scripted server. Returns the outcome and the elapsed seconds of paused time.
     async fn detect_era<S: Future<Output = Peer>>(
         script: impl FnOnce(Peer) -> S,
     ) -> (Result<Handshake, HandshakeFailure>, u64) {
@@ -179,7 +177,7 @@ mod tests {
             limits: &limits,
         };
         let begun = Instant::now();
-        // What a supervisor does for a real process.
+        // What the supervisor does for a real process.
         let watch = async {
             let _ = reading.end.await;
             rpc.finish(errors.error(Reason::ServerExited, "ended"));

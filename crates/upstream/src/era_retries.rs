@@ -1,16 +1,16 @@
-//! Which definitions are asked anew how they speak.
+//! Servers whose protocol era must be detected again.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use pegboard_model::ConfigHash;
 
-/// Definitions whose remembered era failed by a dead or silent process: the next connection learns anew.
+/// Definitions whose stored era failed with a dead or silent process. The next connection detects the era again.
 #[derive(Default)]
 pub(crate) struct EraRetries(Mutex<HashSet<ConfigHash>>);
 
 impl EraRetries {
-    /// Beyond this many, forgetting all of them only costs a failed try each.
+    /// Beyond this many all are forgotten, which costs one failed attempt for each.
     const MOST: usize = 5_000;
 
     pub(crate) fn add(&self, hash: ConfigHash) {
@@ -21,7 +21,7 @@ impl EraRetries {
         era_retries.insert(hash);
     }
 
-    /// Whether there was a doubt; it is taken away.
+    /// Removes a definition. Returns whether it was present.
     pub(crate) fn take(&self, hash: ConfigHash) -> bool {
         self.0
             .lock()

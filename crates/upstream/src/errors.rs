@@ -1,38 +1,34 @@
-//! Errors about one server: its own words are cut, cleaned of secrets, escaped and marked as its words.
+//! Errors about one server. Text from the server is truncated, redacted, escaped and quoted.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{RpcError, TOO_DEEP, code, replace_lone};
 use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
 use serde::de::IgnoredAny;
 
-use crate::envelope::{RpcError, TOO_DEEP};
 use crate::redact::{Redactor, truncate};
-use crate::surrogates::replace_lone;
 
-/// How many bytes of an answer that is no protocol are shown.
+/// Bytes shown of a response that is not a protocol message.
 const GLIMPSE_BYTES: usize = 200;
-/// How many lines of stderr an error carries.
+/// Lines of stderr in an error.
 const TAIL_LINES: usize = 5;
-/// How many of the newest lines are looked through for the cause: older ones are about something else.
+/// Lines of stderr that are searched for the cause. Older lines are about something else.
 const CAUSE_LINES: usize = 40;
-/// How much of each of those lines.
+/// Characters shown of each line.
 const TAIL_LINE_CHARS: usize = 300;
 
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-
-/// What was asked of a server.
+/// What was requested from a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RequestSubject<'a> {
-    /// To run this tool.
+    /// A call of this tool.
     Call(&'a str),
-    /// Something else, by this method.
+    /// Another method.
     Method(&'a str),
 }
 
-/// Speaks about one server.
+/// Creates errors about one server.
 #[derive(Clone)]
 pub(crate) struct ErrorContext {
     pub(crate) server: ServerName,
@@ -41,29 +37,29 @@ pub(crate) struct ErrorContext {
 }
 
 impl ErrorContext {
-    /// An error about the server.
+    /// Creates an error about the server.
     pub(crate) fn error(&self, reason: Reason, what: impl std::fmt::Display) -> ToolError {
         ToolError::new(reason, format!("server `{}` {what}", self.server)).at_server(&self.server)
     }
 
-    /// The answer is nested deeper than allowed.
+    /// The response is nested deeper than allowed.
     pub(crate) fn too_deep(&self) -> ToolError {
-        let what = format_args!("gave an answer that {TOO_DEEP}");
+        let what = format_args!("sent a response that {TOO_DEEP}");
         self.error(Reason::FrameInvalid, what)
     }
 
-    /// A text of the server, fit to be shown inside an error.
+    /// Prepares a text of the server for display inside an error.
     pub(crate) fn quote(&self, text: &str) -> String {
         self.shown(text, self.text_bytes)
     }
 
-    /// The start of something that should have been protocol.
+    /// Shows the start of something that should have been a protocol message.
     pub(crate) fn preview(&self, bytes: &[u8]) -> String {
         self.shown(&String::from_utf8_lossy(bytes), GLIMPSE_BYTES)
     }
 
     fn shown(&self, text: &str, bytes: usize) -> String {
-        // What lies beyond the cut still matters for a secret that begins before it.
+        // Text beyond the cut matters for a secret that begins before it.
         let cleaned = self
             .redactor
             .clean(truncate(text, bytes + self.redactor.longest()));
@@ -76,33 +72,29 @@ impl ErrorContext {
         format!("{}{mark}", UntrustedText::new(kept))
     }
 
-    /// A JSON-RPC error in one phrase.
+    /// Describes a JSON-RPC error in one phrase.
     pub(crate) fn rpc(&self, error: &RpcError) -> String {
-        format!(
-            "error {} with the words \"{}\"",
-            error.code,
-            self.quote(&error.message)
-        )
+        format!("error {} (\"{}\")", error.code, self.quote(&error.message))
     }
 
-    /// What a JSON-RPC error to a request means to the caller, with the error itself.
+    /// Converts a JSON-RPC error to a request into an error for the caller, with the original attached.
     pub(crate) fn refused(&self, subject: RequestSubject<'_>, error: &RpcError) -> ToolError {
         let reason = match error.code {
-            INVALID_PARAMS => Reason::ArgsInvalid,
-            METHOD_NOT_FOUND => Reason::ToolUnknown,
+            code::INVALID_PARAMS => Reason::ArgsInvalid,
+            code::METHOD_NOT_FOUND => Reason::ToolUnknown,
             _ => Reason::ServerError,
         };
         let subject = self.subject(subject);
-        let what = format_args!("answered {subject} by {}", self.rpc(error));
+        let what = format_args!("answered {subject} with {}", self.rpc(error));
         self.error(reason, what).with_rpc(self.passed_on(error))
     }
 
-    /// The error as the server wrote it, but for secrets of ours.
+    /// Returns the error as the server wrote it, without our secrets.
     fn passed_on(&self, error: &RpcError) -> pegboard_model::RpcError {
         let data = error.data.as_deref().and_then(|data| {
-            match self.redactor.clean(&replace_lone(data.get())) {
+            match self.redactor.clean(&replace_lone(data)) {
                 Cow::Borrowed(text) => Some(text.to_owned()),
-                // What a secret was taken out of may be no JSON any more.
+                // Masking a secret may have broken the JSON.
                 Cow::Owned(text) => serde_json::from_str::<IgnoredAny>(&text).ok().map(|_| text),
             }
         });
@@ -113,7 +105,7 @@ impl ErrorContext {
         }
     }
 
-    /// The answer did not come.
+    /// The response did not arrive in time.
     pub(crate) fn timeout(&self, subject: RequestSubject<'_>, limit: Duration) -> ToolError {
         let subject = self.subject(subject);
         let limit = format_duration(limit);
@@ -121,7 +113,7 @@ impl ErrorContext {
         self.error(Reason::CallTimeout, what)
     }
 
-    /// A request in words.
+    /// Describes a request.
     pub(crate) fn subject(&self, subject: RequestSubject<'_>) -> String {
         match subject {
             RequestSubject::Call(tool) => format!("the call of `{}`", self.quote(tool)),
@@ -129,8 +121,8 @@ impl ErrorContext {
         }
     }
 
-    /// Adds what a (cleaned) stderr tells of the cause to an error: the line that names it to the first line of the
-    /// message, which is all that a list shows, and below it the last lines.
+    /// Adds the cause found in a (redacted) stderr to an error: the line that names it goes to the first line of the
+    /// message, which is all that a list shows, and the last lines follow.
     pub(crate) fn with_stderr(&self, mut error: ToolError, stderr: &str) -> ToolError {
         let lines: Vec<&str> = stderr.lines().filter(|line| !is_filler(line)).collect();
         let start = lines.len().saturating_sub(TAIL_LINES);
@@ -154,7 +146,7 @@ impl ErrorContext {
     }
 }
 
-/// The line that tells most about why a server failed: the first of the newest lines that names an error, or the
+/// Returns the line that best explains why a server failed: the first of the newest lines that names an error, or the
 /// last line. Node.js names the cause first and ends with a dump, Python ends with it.
 pub(crate) fn cause<'a>(lines: &[&'a str]) -> Option<&'a str> {
     let newest = lines.get(lines.len().saturating_sub(CAUSE_LINES)..)?;
@@ -162,7 +154,7 @@ pub(crate) fn cause<'a>(lines: &[&'a str]) -> Option<&'a str> {
     first.or(newest.last()).copied()
 }
 
-/// Stack frames, brackets and marks, and the version that Node.js ends with.
+/// Stack frames, punctuation, and the version that Node.js ends with.
 fn is_filler(line: &str) -> bool {
     let line = line.trim();
     let is_mark = line.chars().all(|c| c.is_ascii_punctuation());
@@ -175,7 +167,7 @@ fn names_error(line: &str) -> bool {
     words.iter().any(|word| line.contains(word))
 }
 
-/// A time limit in words, without digits that say nothing: `4 s`, `2.5 s`, `200 ms`.
+/// Formats a time limit without meaningless digits: `4 s`, `2.5 s`, `200 ms`.
 pub(crate) fn format_duration(duration: Duration) -> String {
     let rounded = rounded(duration);
     match rounded.as_secs() {
@@ -185,7 +177,7 @@ pub(crate) fn format_duration(duration: Duration) -> String {
     }
 }
 
-/// A duration without digits that say nothing: what is left of a time limit is rarely a round number.
+/// Rounds a duration: the rest of a time limit is rarely a round number.
 fn rounded(duration: Duration) -> Duration {
     let step = match duration.as_secs() {
         0 => 1,
@@ -223,7 +215,7 @@ mod tests {
         assert_eq!(error.reason, Reason::ServerError);
         assert_eq!(
             error.message,
-            "server `files` answered the call of `read` by error -32000 with the words \"key *** \\u{1b}[2J\""
+            "server `files` answered the call of `read` with error -32000 (\"key *** \\u{1b}[2J\")"
         );
         let long = format!("{}canary-value", "x".repeat(35));
         assert!(
@@ -254,11 +246,10 @@ mod tests {
 
     #[test]
     fn r_gate_03_the_server_s_own_error_is_passed_on_without_our_secrets() {
-        let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).ok();
         let error = |data: &str| RpcError {
             code: -32042,
             message: "open canary-value \u{1b}".into(),
-            data: raw(data),
+            data: Some(data.to_owned()),
         };
         let passed = |data: &str| {
             let error = errors().refused(RequestSubject::Method("prompts/get"), &error(data));

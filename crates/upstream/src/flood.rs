@@ -1,5 +1,5 @@
-//! A server that sends more messages than anyone reads: it is read in larger parts, and what it repeats is not
-//! parsed again.
+//! Handles servers that send more messages than can be used: reads them in larger chunks, and does not parse repeated
+//! notifications again.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use tokio::io::AsyncRead;
 use crate::frame::LineReader;
 use crate::token_bucket::TokenBucket;
 
-/// How long the reading rests while there is a flood. A pipe fills up meanwhile, so that one wake-up serves it all;
-/// an answer among the flood comes later by this at the most.
+/// How long reading pauses during a flood. The pipe fills up in the meantime, so that one wake-up handles all of it. A
+/// response within the flood is delayed by at most this.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Longer lines are not remembered; an announcement has about a hundred bytes.
+/// Longer lines are not remembered. A change notification has about a hundred bytes.
 const REMEMBERED_BYTES: usize = 512;
 
-/// What is known of the newest messages of one server.
+/// Tracks the most recent messages of one server.
 pub(crate) struct FloodControl {
     bucket: TokenBucket,
     is_on: bool,
-    /// The last line that announced a change of a list, and the list.
+    /// The last line that announced a change of a list, and that list.
     announcement: Vec<u8>,
     list: u8,
 }
@@ -33,7 +33,7 @@ impl FloodControl {
         }
     }
 
-    /// The list that a line announces a change of, if it is the same line as the last that did.
+    /// Returns the list whose change a line announces, if the line equals the last such line.
     pub(crate) fn repeated(&mut self, line: &[u8]) -> Option<u8> {
         let is_same = self.list != 0 && self.announcement == line;
         if is_same {
@@ -42,8 +42,8 @@ impl FloodControl {
         is_same.then_some(self.list)
     }
 
-    /// Notes a line that was acted on: how many messages it held that nobody asked for, and the list that it
-    /// announced a change of (zero is none). Answers do not count: there are no more of them than requests.
+    /// Records a handled line: the number of unsolicited messages in it, and the list whose change it announced (zero
+    /// if none). Responses do not count: there are no more of them than requests.
     pub(crate) fn taken(&mut self, line: &[u8], unsolicited: u64, list: u8) {
         self.count(unsolicited);
         if list != 0 && line.len() <= REMEMBERED_BYTES {
@@ -57,7 +57,7 @@ impl FloodControl {
         self.is_on = messages > 0 && !self.bucket.take(messages);
     }
 
-    /// Rests before more is read, while there is a flood.
+    /// Pauses before the next read during a flood.
     pub(crate) async fn pause<R: AsyncRead + Unpin>(&mut self, lines: &mut LineReader<R>) {
         if self.is_on {
             lines.widen();

@@ -1,24 +1,23 @@
-//! The requests of clients, passed on to the server and answered in time.
+//! Forwards requests of clients to the server, within their time limits.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use pegboard_jsonrpc::{RpcResponse, meta, quoted};
 use pegboard_model::{Era, Reason, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::contract::{CallOptions, CallOutcome, ForwardedRequest};
-use crate::dialect::{LOG_LEVEL, quoted};
-use crate::envelope::RpcResponse;
 use crate::errors::RequestSubject;
 use crate::outcome::outcome;
 use crate::response_timer::{CallActivity, TimeLimit};
 use crate::session::Session;
 use crate::transport::{Body, CallOrigin, ResponseSize, RpcRequest, RpcTransport};
 
-/// The requests that a server may answer by asking for input.
+/// The methods to which a server may respond with `input_required`.
 const TAKES_INPUT: &[&str] = &["tools/call", "prompts/get", "resources/read"];
 
-/// A request that a client made, in the words of its transport.
+/// A request of a client, independent of the transport.
 #[derive(Clone, Copy)]
 struct OutgoingRequest<'a> {
     method: &'a str,
@@ -28,7 +27,7 @@ struct OutgoingRequest<'a> {
 }
 
 impl<W: RpcTransport> Session<W> {
-    /// One call, within its time.
+    /// Calls a tool within its time limit.
     pub(crate) async fn call(
         &self,
         tool: &str,
@@ -44,7 +43,7 @@ impl<W: RpcTransport> Session<W> {
         self.forward(passed, &options).await
     }
 
-    /// Any other request, within its time.
+    /// Forwards any other request within its time limit.
     pub(crate) async fn request(
         &self,
         forward: ForwardedRequest<'_>,
@@ -71,7 +70,7 @@ impl<W: RpcTransport> Session<W> {
             idle: options.timeout,
             max_duration: options.max_duration,
         };
-        // On the heap once: it holds all that a request may need, and whatever is laid around it would copy it.
+        // Boxed once: the future is large, and every combinator around it would copy it.
         let asking = Box::pin(self.forward_or_redetect(passed, options, &activity));
         let answer = match time_limit.limit(&activity, asking).await {
             Ok(answer) => answer?,
@@ -97,7 +96,7 @@ impl<W: RpcTransport> Session<W> {
         if !self.is_era_unproven() {
             return answer;
         }
-        // Only what says that nothing was run lets the call be sent again.
+        // The call may be repeated only if the response proves that it did not run.
         let (refused, ran_nothing) = match &answer {
             Ok(RpcResponse::Error(error)) if (-32602..=-32600).contains(&error.code) => {
                 (self.setup.errors.refused(passed.subject, error), true)
@@ -124,7 +123,11 @@ impl<W: RpcTransport> Session<W> {
         options: &CallOptions,
         activity: &Arc<CallActivity>,
     ) -> ToolResult<RpcResponse> {
-        if let Some(level) = options.meta.as_ref().and_then(|meta| meta.get(LOG_LEVEL)) {
+        if let Some(level) = options
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(meta::LOG_LEVEL))
+        {
             Box::pin(self.set_level(level)).await;
         }
         let origin = options
@@ -151,7 +154,8 @@ impl<W: RpcTransport> Session<W> {
         self.transport.ask(ask).await
     }
 
-    /// Asks a legacy server for log messages of a level, unless it knows; a modern one reads it in each request.
+    /// Sends `logging/setLevel` to a legacy server unless the level is already set. A modern server reads the level
+    /// from each request.
     async fn set_level(&self, level: &serde_json::Value) {
         let agreed = self.agreed();
         let Some(level) = level.as_str() else {

@@ -1,4 +1,4 @@
-//! Lines of a byte stream, with a limit that holds before the memory is used.
+//! Splits a byte stream into lines, with a limit that applies before memory is used.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use memchr::memmem;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What is asked of the system at a time; a pipe holds four times as much.
+/// Bytes requested from the system at a time; a pipe holds four times as much.
 const CHUNK: usize = 16 * 1024;
-/// All that a pipe holds.
+/// The capacity of a pipe.
 const WIDE_CHUNK: usize = 64 * 1024;
-/// No JSON holds this: where it stands, messages are parted by a carriage return alone.
+/// This sequence does not occur in valid JSON lines: it means that messages are separated by a carriage return alone.
 const GLUED: &[u8] = b"}\r{";
-/// A buffer that grew beyond this for one line is given back after it.
+/// A buffer that grew beyond this for one line is released after it.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
 /// Why there are no more lines.
@@ -21,9 +21,9 @@ const KEPT_CAPACITY: usize = 256 * 1024;
 pub(crate) enum LineFault {
     /// A line is longer than this many bytes.
     TooLong(usize),
-    /// Messages end by a carriage return alone, so that no line would ever end.
+    /// Messages end with a carriage return alone, so that no line would ever end.
     CarriageReturns,
-    /// The stream broke.
+    /// Reading failed.
     Io,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct LineReader<R> {
     next: usize,
     line: Range<usize>,
     ended: bool,
-    /// What is asked of the system at a time.
+    /// Bytes requested from the system at a time.
     chunk: usize,
 }
 
@@ -51,24 +51,24 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Whether a whole line was read already, so that the next one costs no wait.
+    /// Returns whether a complete line is buffered, so that the next one does not wait.
     pub(crate) fn has_line(&self) -> bool {
         let unread = self.buffer.get(self.next..).unwrap_or_default();
         memchr(b'\n', unread).is_some()
     }
 
-    /// Reads a whole pipe at a time from now on, for a server that writes more than it should.
+    /// Reads a whole pipe at a time from now on, for a server that floods.
     pub(crate) fn widen(&mut self) {
         self.chunk = WIDE_CHUNK;
     }
 
-    /// The line that `advance` found, without its end.
+    /// Returns the line that `advance` found, without its line end.
     pub(crate) fn line(&self) -> &[u8] {
         let line = self.buffer.get(self.line.clone()).unwrap_or_default();
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
-    /// Reads the next line; `false` at the end of the stream. The limit is asked again after each read,
+    /// Reads the next line. Returns `false` at the end of the stream. The limit is evaluated again after each read,
     /// because it is higher while a call is in flight.
     pub(crate) async fn advance(&mut self, limit: impl Fn() -> usize) -> Result<bool, LineFault> {
         self.forget_line();
@@ -85,7 +85,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 return Err(LineFault::CarriageReturns);
             }
             scanned += unread.len();
-            // One more byte than the limit may be the `\r` of a line end.
+            // One byte more than the limit may be the `\r` of a line end.
             let limit = limit();
             if scanned > limit + 1 {
                 return Err(LineFault::TooLong(limit));
@@ -108,8 +108,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Whether the unfinished line holds a whole message and the start of another; the first bytes of it
-    /// were looked at before.
+    /// Returns whether the incomplete line contains a whole message and the start of another. The first `scanned` bytes
+    /// were inspected before.
     fn is_glued(&self, scanned: usize) -> bool {
         let line = self.buffer.get(self.next..).unwrap_or_default();
         let from = scanned.saturating_sub(GLUED.len() - 1);
@@ -144,7 +144,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
         let chunk = self.chunk;
         if self.buffer.capacity() - self.buffer.len() < chunk {
-            // Doubling, but never beyond what one legal line needs.
+            // Double, but never beyond what one legal line needs.
             let wanted = (self.buffer.len() * 2).clamp(chunk, limit + 2 * chunk);
             self.buffer
                 .reserve_exact(wanted.saturating_sub(self.buffer.len()).max(chunk));

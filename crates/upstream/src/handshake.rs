@@ -1,31 +1,26 @@
-//! What servers say at the opening, read with tolerance and limits.
+//! Parses handshake responses, tolerantly and with limits.
 
+use pegboard_jsonrpc::{RpcError, capped_array, code, present, revision, string};
 use pegboard_model::{Era, Limits, ServerInfo};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::Handshake;
-use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSIONS};
-use crate::envelope::{RpcError, capped, present, string};
 use crate::redact::truncate;
 
-/// Most revisions that a server's list is looked through for.
+/// How many entries of a server's list of revisions are read.
 const VERSIONS_READ: usize = 64;
-/// A server's name and version, as far as they are kept.
+/// Bytes kept of a server's name and of its version.
 const INFO_BYTES: usize = 256;
-/// The error of a modern server that does not know the revision that was asked for.
-const UNSUPPORTED_VERSION: i64 = -32022;
-/// The errors that only modern servers give: header mismatch, missing capability, unsupported revision.
-const MODERN_ERRORS: std::ops::RangeInclusive<i64> = UNSUPPORTED_VERSION..=-32020;
 
-/// What a server's opening answer means.
+/// A parsed handshake response.
 #[derive(Debug)]
 pub(crate) enum ParsedHandshake {
-    /// It is usable.
+    /// The handshake succeeded.
     Negotiated(Handshake),
-    /// It speaks only these revisions, as it wrote them.
+    /// The server supports only these revisions, as it wrote them.
     NoCommonVersion(Vec<String>),
-    /// It is no such answer.
+    /// The response is not a handshake.
     Unusable,
 }
 
@@ -55,7 +50,7 @@ struct RawHandshake<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// Reads the answer to `server/discover`.
+/// Parses the result of `server/discover`.
 pub(crate) fn parse_discover(result: &RawValue, limits: &Limits) -> ParsedHandshake {
     let Ok(fields) = serde_json::from_str::<RawHandshake<'_>>(result.get()) else {
         return ParsedHandshake::Unusable;
@@ -69,7 +64,7 @@ pub(crate) fn parse_discover(result: &RawValue, limits: &Limits) -> ParsedHandsh
     }
 }
 
-/// Reads the answer to `initialize`.
+/// Parses the result of `initialize`.
 pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHandshake {
     let Ok(fields) = serde_json::from_str::<RawHandshake<'_>>(result.get()) else {
         return ParsedHandshake::Unusable;
@@ -77,18 +72,21 @@ pub(crate) fn parse_initialize(result: &RawValue, limits: &Limits) -> ParsedHand
     let Some(version) = fields.version.and_then(string) else {
         return ParsedHandshake::Unusable;
     };
-    match LEGACY_VERSIONS.iter().find(|known| **known == version) {
+    match revision::LEGACY_REVISIONS
+        .iter()
+        .find(|known| **known == version)
+    {
         Some(version) => ParsedHandshake::Negotiated(told(&fields, Era::Legacy, version, limits)),
         None => ParsedHandshake::NoCommonVersion(vec![version.into_owned()]),
     }
 }
 
-/// Whether an error proves a modern server.
+/// Returns whether an error proves that the server is modern.
 pub(crate) fn is_modern(error: &RpcError) -> bool {
-    MODERN_ERRORS.contains(&error.code)
+    code::is_modern(error.code)
 }
 
-/// The revisions that a modern server offers in place of the one it was asked for.
+/// Returns the revisions that a modern server offers instead of the requested one.
 pub(crate) fn offered_versions(error: &RpcError) -> Vec<String> {
     #[derive(Deserialize)]
     struct Data<'a> {
@@ -98,21 +96,21 @@ pub(crate) fn offered_versions(error: &RpcError) -> Vec<String> {
     let data = error
         .data
         .as_deref()
-        .filter(|_| error.code == UNSUPPORTED_VERSION);
-    data.and_then(|data| serde_json::from_str::<Data<'_>>(data.get()).ok())
+        .filter(|_| error.code == code::UNSUPPORTED_VERSION);
+    data.and_then(|data| serde_json::from_str::<Data<'_>>(data).ok())
         .and_then(|data| versions(data.supported))
         .unwrap_or_default()
 }
 
-/// The best modern revision that both sides know.
+/// Returns the best modern revision that both sides support.
 pub(crate) fn common_version(offered_versions: &[String]) -> Option<&'static str> {
-    MODERN_VERSIONS
+    revision::MODERN_REVISIONS
         .iter()
         .find(|known| offered_versions.iter().any(|version| version == *known))
         .copied()
 }
 
-/// A modern server that was not asked anything yet.
+/// Returns the handshake of a modern server that was not asked anything yet.
 pub(crate) fn assumed_handshake(version: &str) -> Handshake {
     Handshake {
         era: Era::Modern,
@@ -128,7 +126,7 @@ pub(crate) fn assumed_handshake(version: &str) -> Handshake {
 
 fn versions(raw: &RawValue) -> Option<Vec<String>> {
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    let elements = capped(&mut deserializer, VERSIONS_READ).ok()??;
+    let elements = capped_array(&mut deserializer, VERSIONS_READ).ok()??;
     Some(
         elements
             .into_iter()
@@ -267,7 +265,7 @@ mod tests {
         let error = |code| RpcError {
             code,
             message: String::new(),
-            data: Some(raw(r#"{"supported":["2026-07-28"]}"#)),
+            data: Some(r#"{"supported":["2026-07-28"]}"#.to_owned()),
         };
         assert_eq!(
             common_version(&offered_versions(&error(-32022))),

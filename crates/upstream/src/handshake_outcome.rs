@@ -1,35 +1,33 @@
-//! What the answers to the opening requests prove; the same for every transport.
+//! What handshake responses prove about a server, independent of the transport.
 
+use pegboard_jsonrpc::{RpcError, RpcResponse, code, revision};
 use pegboard_model::{Limits, Reason, ToolError};
 
 use crate::contract::Handshake;
-use crate::dialect::{LEGACY_VERSIONS, MODERN_VERSION, MODERN_VERSIONS};
-use crate::envelope::{RpcError, RpcResponse};
 use crate::errors::ErrorContext;
 use crate::handshake::{
     ParsedHandshake, assumed_handshake, common_version, is_modern, offered_versions,
     parse_discover, parse_initialize,
 };
 
-const METHOD_NOT_FOUND: i64 = -32601;
-/// How many of a server's revisions an error names.
+/// How many of a server's revisions an error lists.
 const VERSIONS_SHOWN: usize = 5;
 
-/// What the answer to `server/discover` proves.
+/// What the response to `server/discover` proves.
 #[derive(Debug)]
 pub(crate) enum DiscoverOutcome {
     Modern(Handshake),
-    /// Nothing modern: `initialize` is worth a try.
+    /// Not modern; `initialize` is worth a try.
     Legacy,
-    /// A modern server with other revisions only.
+    /// A modern server with unsupported revisions only.
     UnsupportedVersions(Vec<String>),
 }
 
-/// What the answer to `initialize` proves.
+/// What the response to `initialize` proves.
 #[derive(Debug)]
 pub(crate) enum InitializeOutcome {
     Legacy(Handshake),
-    /// It refuses `initialize` in the modern way.
+    /// The server refuses `initialize` with a modern error.
     Modern(Handshake),
     UnsupportedVersions(Vec<String>),
     /// It does not know the method, so it may be modern.
@@ -38,7 +36,7 @@ pub(crate) enum InitializeOutcome {
     Unusable,
 }
 
-/// Judges the answer to `server/discover`. Any error that is not a modern one means legacy, whatever its code.
+/// Classifies the response to `server/discover`. Any error that is not a modern one means legacy.
 pub(crate) fn classify_discover(answer: &RpcResponse, limits: &Limits) -> DiscoverOutcome {
     let foreign = |versions: Vec<String>| match knows_legacy(&versions) {
         true => DiscoverOutcome::Legacy,
@@ -58,7 +56,7 @@ pub(crate) fn classify_discover(answer: &RpcResponse, limits: &Limits) -> Discov
     }
 }
 
-/// Judges the answer to `initialize`.
+/// Classifies the response to `initialize`.
 pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> InitializeOutcome {
     match answer {
         RpcResponse::Result(result) => match parse_initialize(&result, limits) {
@@ -73,7 +71,7 @@ pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> Initi
             Ok(handshake) => InitializeOutcome::Modern(handshake),
             Err(versions) => InitializeOutcome::UnsupportedVersions(versions),
         },
-        RpcResponse::Error(error) if error.code == METHOD_NOT_FOUND => {
+        RpcResponse::Error(error) if error.code == code::METHOD_NOT_FOUND => {
             InitializeOutcome::NoMethod(error)
         }
         RpcResponse::Error(error) => InitializeOutcome::Refused(error),
@@ -81,42 +79,37 @@ pub(crate) fn classify_initialize(answer: RpcResponse, limits: &Limits) -> Initi
 }
 
 impl InitializeOutcome {
-    /// The failure that this answer means, when it is one.
+    /// Returns the handshake.
+    ///
+    /// # Errors
+    /// Fails if the server refused, or has no supported revision.
     pub(crate) fn into_handshake(self, errors: &ErrorContext) -> Result<Handshake, ToolError> {
         match self {
             Self::Legacy(handshake) | Self::Modern(handshake) => Ok(handshake),
             Self::UnsupportedVersions(versions) => Err(unsupported(errors, &versions)),
             Self::NoMethod(error) | Self::Refused(error) => Err(errors.error(
                 Reason::HandshakeFailed,
-                format_args!(
-                    "refused the opening of the conversation by {}",
-                    errors.rpc(&error)
-                ),
+                format_args!("refused the handshake with {}", errors.rpc(&error)),
             )),
             Self::Unusable => Err(errors.error(
                 Reason::HandshakeFailed,
-                "answered `initialize` by something that is no handshake",
+                "answered `initialize` with something that is not a handshake",
             )),
         }
     }
 }
 
-/// There is no revision that both sides know.
+/// Creates the error for a server without a supported revision.
 pub(crate) fn unsupported(errors: &ErrorContext, versions: &[String]) -> ToolError {
     let shown: Vec<_> = versions
         .iter()
         .take(VERSIONS_SHOWN)
         .map(|version| format!("`{}`", errors.preview(version.as_bytes())))
         .collect();
-    let known: Vec<_> = LEGACY_VERSIONS
-        .iter()
-        .chain(MODERN_VERSIONS)
-        .copied()
-        .collect();
     let what = format!(
-        "speaks the revision {}, and Pegboard speaks {}",
+        "supports the revision {}, but Pegboard supports {}",
         shown.join(", "),
-        known.join(", ")
+        revision::SUPPORTED.join(", ")
     );
     errors.error(Reason::VersionUnsupported, what)
 }
@@ -125,7 +118,7 @@ fn modern_by_error(error: &RpcError) -> Result<Handshake, Vec<String>> {
     let versions = offered_versions(error);
     match common_version(&versions) {
         Some(version) => Ok(assumed_handshake(version)),
-        None if versions.is_empty() => Ok(assumed_handshake(MODERN_VERSION)),
+        None if versions.is_empty() => Ok(assumed_handshake(revision::MODERN)),
         None => Err(versions),
     }
 }
@@ -133,5 +126,5 @@ fn modern_by_error(error: &RpcError) -> Result<Handshake, Vec<String>> {
 fn knows_legacy(versions: &[String]) -> bool {
     versions
         .iter()
-        .any(|version| LEGACY_VERSIONS.contains(&version.as_str()))
+        .any(|version| revision::LEGACY_REVISIONS.contains(&version.as_str()))
 }

@@ -1,10 +1,10 @@
-//! Texts as a header can carry them.
+//! Encodes texts for HTTP headers.
 
-/// What stands around a text that goes as base64.
+/// The markers around base64 text.
 const OPENS: &str = "=?base64?";
 const CLOSES: &str = "?=";
 
-/// A text as a header can carry it; what is not plain ASCII goes as base64 between the protocol's marks.
+/// Encodes a text for a header. Text that is not plain ASCII is sent as base64 between the protocol's markers.
 pub(crate) fn header_text(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
     if is_plain && !text.starts_with(OPENS) {
@@ -14,7 +14,7 @@ pub(crate) fn header_text(text: &str) -> String {
     }
 }
 
-/// Bytes in the letters of base64, padded.
+/// Encodes bytes as padded base64.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -1,8 +1,9 @@
-//! What a server sends beside answers: counted, and acted on where it means something.
+//! Handles what a server sends besides responses: counts it and acts on it.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use pegboard_jsonrpc::{Request, code, error_response, present, result_response, string};
 use pegboard_model::{Reason, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,30 +12,26 @@ use tokio::sync::{broadcast, watch};
 use crate::callers::{CallerRegistry, MessageSource};
 use crate::client_request::ClientRequest;
 use crate::contract::{Announcement, Health, LogSink};
-use crate::dialect::{refusal, reply};
-use crate::envelope::{self, ServerRequest, present, string};
 use crate::errors::ErrorContext;
 use crate::redact::truncate;
 use crate::root_request::{self, RootsRequest};
 
-/// Log messages of a server by protocol that are passed on, over the life of a conversation.
+/// Protocol log messages of a server that are logged over the life of a connection.
 const LOG_MESSAGES: u64 = 10_000;
-/// Announcements that wait for whoever listens; who is slower than that is told so and looks for itself.
+/// Notifications buffered for subscribers. A slower subscriber gets a lag error and must look for itself.
 const ANNOUNCEMENTS: usize = 256;
 
-/// What is kept of the first line that is not protocol; more than is shown, because secrets are taken out later.
+/// Bytes kept of the first line that is not a message; more than is shown, because secrets are removed later.
 const NOISE_BYTES: usize = 2_000;
-/// The lists whose changes are announced.
+/// Lists with change notifications, as bits.
 const TOOLS: u8 = 1;
 const PROMPTS: u8 = 2;
 const RESOURCES: u8 = 4;
 
-const METHOD_NOT_FOUND: i64 = -32601;
-
-/// The counters of one conversation, those who are behind its calls, and what its server announces.
+/// Counters of a connection, its callers, and the notifications of its server.
 pub(crate) struct Inbound {
     noise: AtomicU64,
-    /// The start of the first line that was not protocol.
+    /// The start of the first line that was not a message.
     first_noise: OnceLock<String>,
     has_protocol_message: AtomicBool,
     invalid: AtomicU64,
@@ -44,30 +41,30 @@ pub(crate) struct Inbound {
     changes: watch::Sender<u64>,
     /// Lists that changed since the last [`Inbound::flush`], as bits.
     pending: AtomicU8,
-    /// Notifications and requests since the last [`Inbound::take_unasked`].
+    /// Notifications and requests since the last [`Inbound::take_unsolicited`].
     unsolicited: AtomicU64,
     /// The list that the last message was about.
     last_change: AtomicU8,
     announcements: broadcast::Sender<Announcement>,
-    /// The newest request to listen that a modern server acknowledged.
+    /// The newest `subscriptions/listen` request that a modern server acknowledged.
     acknowledged: watch::Sender<u64>,
     pub(crate) callers: Arc<CallerRegistry>,
     errors: ErrorContext,
     logs: Arc<dyn LogSink>,
 }
 
-/// What is done about a request of a server.
+/// The reaction to a request of a server.
 pub(crate) enum RequestAction {
-    /// This frame answers it.
+    /// Respond with this frame.
     Reply(String),
-    /// A client is asked.
+    /// Forward it to a client.
     Put(ClientRequest),
-    /// The session whose roots the server has is asked.
+    /// Ask the session that owns the server's roots.
     Roots(RootsRequest),
 }
 
 impl RequestAction {
-    /// The frame that answers the request, once there is one.
+    /// Returns the response frame, once there is one.
     pub(crate) async fn frame(self) -> Option<String> {
         match self {
             Self::Reply(frame) => Some(frame),
@@ -113,7 +110,7 @@ impl Inbound {
 
     pub(crate) fn count_noise(&self) {
         if self.noise.fetch_add(1, Ordering::Relaxed) == 0 {
-            // Once: a banner does no harm, and its maker should know where it belongs.
+            // Logged once: a banner does no harm, but its author should know where it belongs.
             let reason = Reason::StdoutPollution;
             self.log_protocol(&format!(
                 "{} {} [{reason}]",
@@ -123,7 +120,7 @@ impl Inbound {
         }
     }
 
-    /// Remembers what the first line was that is not protocol.
+    /// Remembers the first line that is not a message.
     pub(crate) fn note_noise(&self, line: &str) {
         self.first_noise
             .get_or_init(|| truncate(line, NOISE_BYTES).to_owned());
@@ -133,7 +130,7 @@ impl Inbound {
         self.first_noise.get().map(String::as_str)
     }
 
-    /// A message of the protocol came in.
+    /// Records that a protocol message arrived.
     pub(crate) fn mark_protocol_seen(&self) {
         self.has_protocol_message.store(true, Ordering::Relaxed);
     }
@@ -154,13 +151,13 @@ impl Inbound {
         self.noise.load(Ordering::Relaxed)
     }
 
-    /// Lines that were good for nothing.
+    /// Returns the number of lines that were not usable.
     pub(crate) fn useless_lines(&self) -> u64 {
         self.noise()
             .saturating_add(self.invalid.load(Ordering::Relaxed))
     }
 
-    /// A notification came in.
+    /// Handles a notification.
     pub(crate) fn handle_notification(
         &self,
         method: &str,
@@ -187,24 +184,24 @@ impl Inbound {
         }
     }
 
-    /// A list changed. It is announced by [`Inbound::flush`], so that a thousand changes that are read at once are
+    /// Records a changed list. [`Inbound::flush`] announces it, so that a thousand changes that are read at once are
     /// announced once.
     pub(crate) fn changed(&self, list: u8) {
         self.pending.fetch_or(list, Ordering::Relaxed);
         self.last_change.store(list, Ordering::Relaxed);
     }
 
-    /// How many messages came that answer nothing, since the last time this was asked.
+    /// Returns the number of unsolicited messages since the last call.
     pub(crate) fn take_unsolicited(&self) -> u64 {
         self.unsolicited.swap(0, Ordering::Relaxed)
     }
 
-    /// The list whose change was told since the last time this was asked; zero is none.
+    /// Returns the list whose change was announced since the last call; zero if none.
     pub(crate) fn take_last_change(&self) -> u8 {
         self.last_change.swap(0, Ordering::Relaxed)
     }
 
-    /// Announces the changes of lists; called whenever no message is left to be read.
+    /// Announces changed lists. Called whenever no buffered message is left.
     pub(crate) fn flush(&self) {
         let pending = self.pending.swap(0, Ordering::Relaxed);
         if pending & TOOLS != 0 {
@@ -219,23 +216,23 @@ impl Inbound {
         }
     }
 
-    /// An error came in that belongs to no request.
-    pub(crate) fn handle_unaddressed_error(&self, error: &envelope::RpcError) {
+    /// Handles an error that belongs to no request.
+    pub(crate) fn handle_unaddressed_error(&self, error: &RpcError) {
         self.count_dropped();
         self.log_protocol(&self.errors.rpc(error));
     }
 
-    /// A request came in. Only legacy servers may ask.
+    /// Handles a request. Only legacy servers may send any.
     pub(crate) fn handle_request(
         &self,
-        request: &ServerRequest<'_>,
+        request: &Request<'_>,
         is_modern: bool,
         place: MessageSource,
     ) -> RequestAction {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
-        let ServerRequest { id, method, params } = request;
+        let Request { id, method, params } = request;
         let refused = match method.as_ref() {
-            "ping" if !is_modern => return RequestAction::Reply(reply(id, "{}")),
+            "ping" if !is_modern => return RequestAction::Reply(result_response(id, "{}")),
             root_request::METHOD if !is_modern && place == MessageSource::Shared => {
                 return RequestAction::Roots(RootsRequest {
                     callers: Arc::clone(&self.callers),
@@ -250,7 +247,7 @@ impl Inbound {
                 }
             }
             _ => RpcError {
-                code: METHOD_NOT_FOUND,
+                code: code::METHOD_NOT_FOUND,
                 message: "Method not found".to_owned(),
                 data: None,
             },
@@ -258,10 +255,10 @@ impl Inbound {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let method = self.errors.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
-        RequestAction::Reply(refusal(id, &refused))
+        RequestAction::Reply(error_response(id, &refused))
     }
 
-    /// The counters as they are shown.
+    /// Returns the counters.
     pub(crate) fn health(&self) -> Health {
         Health {
             noise_lines: self.noise(),
@@ -273,7 +270,7 @@ impl Inbound {
     }
 
     fn announce(&self, announcement: Announcement) {
-        // An error means that nobody listens.
+        // An error means that there are no subscribers.
         let _ = self.announcements.send(announcement);
     }
 
@@ -284,7 +281,7 @@ impl Inbound {
         }
         match params.and_then(|params| serde_json::from_str::<Updated>(params.get()).ok()) {
             Some(Updated { uri }) => {
-                // What changed before is announced before.
+                // Announce earlier changes first.
                 self.flush();
                 self.announce(Announcement::ResourceUpdated { uri });
             }
@@ -373,7 +370,7 @@ mod tests {
         let inbound = Inbound::new(errors(), kept.clone());
         let id = RawValue::from_string("1".into()).unwrap();
         let ask = |method: &str, is_modern| {
-            let request = ServerRequest {
+            let request = Request {
                 id: &id,
                 method: method.into(),
                 params: None,

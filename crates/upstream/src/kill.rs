@@ -1,4 +1,4 @@
-//! How a server's processes end: politely first, and completely in any case.
+//! Ends the processes of a server: politely first, and completely in any case.
 
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,31 +12,31 @@ use crate::process::Process;
 use crate::subreaper::{self, EndedServer};
 use crate::sweep::{end_all, sweep};
 
-/// How long a server may take to end after its input was closed.
+/// How long a server may take to end after its stdin was closed.
 const AFTER_CLOSE: Duration = Duration::from_secs(2);
 /// How long it may take after SIGTERM.
 const AFTER_TERM: Duration = Duration::from_secs(2);
-/// The same for a server whose opening failed: nothing of value can be going on.
+/// The same for a server whose handshake failed: it cannot be doing anything of value.
 const AFTER_TERM_WHEN_FIRM: Duration = Duration::from_millis(500);
-/// How long the system may take to end a killed process; one that hangs in the kernel is left to it.
+/// How long the system may take to end a killed process. One that hangs in the kernel is left to it.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// With how much patience a server is stopped; later ones are less patient.
+/// How a server is stopped. Later variants are more urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StopMode {
-    /// Close its input, wait, SIGTERM, wait, SIGKILL.
+    /// Close stdin, wait, SIGTERM, wait, SIGKILL.
     Gentle,
-    /// Close its input and SIGTERM at once, wait a little, SIGKILL.
+    /// Close stdin and send SIGTERM at once, wait briefly, SIGKILL.
     Firm,
     /// SIGKILL at once.
     None,
 }
 
-/// The process group of a server. Dropping it kills what is left.
+/// The process group of a server. Dropping it kills the remaining processes.
 pub(crate) struct ProcessGroup {
     pid: Pid,
     mark: String,
-    /// Stands for the first process for good, where its number may be given to another.
+    /// Identifies the first process even after its pid was reused.
     leader: Option<Process>,
     is_over: AtomicBool,
 }
@@ -57,7 +57,7 @@ impl ProcessGroup {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        // While the leader was not reaped, the number of the group belongs to it.
+        // Until the leader is reaped, the group id belongs to it.
         let is_ours = self.leader.as_ref().is_none_or(Process::is_there);
         if is_ours && !self.is_over.load(Ordering::Acquire) {
             let _ = kill_process_group(self.pid, signal);
@@ -71,10 +71,10 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills what is left of the group, and whatever left it. The leader was reaped: in a program that adopts
-    /// orphans, all members of the group are children of ours now and are killed one by one. Elsewhere the group is
-    /// killed by its number, which stays taken as long as it has a member; without one, it would have to be given
-    /// to a new group within this moment, after all other numbers.
+    /// Kills the rest of the group and the processes that left it. The leader has been reaped: in a program that adopts
+    /// orphans, all members of the group are now our children and are killed one by one. Otherwise the group is killed
+    /// by its id, which stays reserved as long as it has a member; without members, the id would have to be assigned to
+    /// a new group at this very moment, after all other ids.
     async fn finish(&self) {
         if !subreaper::is_adopting() && !self.is_over.load(Ordering::Acquire) {
             let _ = kill_process_group(self.pid, Signal::KILL);
@@ -89,7 +89,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // The runtime may be going down, so whoever left the group is looked for here and now.
+        // The runtime may be shutting down, so processes that left the group are killed synchronously.
         if !self.is_over.load(Ordering::Acquire) {
             self.signal(Signal::KILL);
             subreaper::unregister(self.pid);
@@ -98,7 +98,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Stops a server and everything it started; its exit status, if the system gave one in time.
+/// Stops a server and everything it started. Returns its exit status, if the system reported it in time.
 pub(crate) async fn stop(
     child: &mut Child,
     group: &ProcessGroup,
@@ -111,7 +111,7 @@ pub(crate) async fn stop(
     status
 }
 
-/// Takes away what a server left behind that ended by itself.
+/// Kills what a server left behind that ended on its own.
 pub(crate) async fn kill_leftovers(group: &ProcessGroup) {
     group.finish().await;
 }

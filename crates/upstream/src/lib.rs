@@ -1,25 +1,24 @@
-//! The conversation with one MCP server: spawn, transports, protocol era, frame limits, paging, kill ladder.
+//! A connection to one MCP server: process spawning, transports, protocol era, limits, paging, shutdown.
 //!
-//! Invariant: only `spawn` creates processes, and only `http::open` opens outgoing connections.
-//! Invariant: no process that was started here outlives its conversation, nor the program.
-//! Invariant: payloads stay the bytes the server wrote; only the envelope is looked into.
-//! Invariant: whatever a server sends is bounded in size, depth, number and time, and never panics us.
+//! Invariant: only `spawn` creates processes, and only `http::client` opens outgoing connections.
+//! Invariant: no process that was started here outlives its connection or the program.
+//! Invariant: payloads are forwarded verbatim; only the envelope is parsed.
+//! Invariant: everything a server sends is bounded in size, depth, number and time, and never causes a panic.
 //! Invariant: a resolved secret reaches the server's process or headers, and no text that leaves this crate.
 
 #![allow(
     clippy::result_large_err,
-    reason = "errors are rare and read by field; boxing them would only hide that"
+    reason = "errors are rare and their fields are read directly; boxing would only add noise"
 )]
 
-// What others use.
+// The public interface.
 mod connector;
 mod contract;
 mod machine_load;
 
-// The protocol, over any transport.
+// The protocol, independent of the transport.
 mod capabilities;
 mod dialect;
-mod envelope;
 mod era_retries;
 mod forward;
 mod handshake;
@@ -33,12 +32,11 @@ mod pager;
 mod response_timer;
 mod session;
 mod subscriptions;
-mod surrogates;
 mod token_bucket;
 mod transport;
 mod watch_resource;
 
-// The clients behind calls.
+// The clients that make calls.
 mod byte_budget;
 mod callers;
 mod client_request;
@@ -46,7 +44,7 @@ mod listeners;
 mod root_request;
 mod roots;
 
-// Servers on pipes.
+// Stdio servers.
 mod browser;
 mod environment;
 mod era_detection;
@@ -73,10 +71,10 @@ mod sweep;
 mod watcher;
 mod work_dir;
 
-// Servers on the network.
+// HTTP servers.
 mod http;
 
-// Secrets and words.
+// Secrets and error messages.
 mod errors;
 mod redact;
 mod resolve;
@@ -106,7 +104,7 @@ pub use watcher::{
     WATCH_ARGUMENT, run_watcher, set_watcher_program, start_watcher_early, stop_watcher,
 };
 
-/// The present moment, for `Health`.
+/// Returns the current time, for `Health`.
 fn now() -> pegboard_model::Timestamp {
     let since = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

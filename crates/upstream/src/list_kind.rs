@@ -1,4 +1,4 @@
-//! The lists that a server pages through.
+//! The lists that a server offers.
 
 use crate::capabilities::ServerCapabilities;
 use crate::contract::OfferKind;
@@ -20,7 +20,7 @@ impl ListKind {
         }
     }
 
-    /// What its entries are, in words.
+    /// What its entries are called in messages.
     pub(crate) fn entries(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -30,7 +30,7 @@ impl ListKind {
         }
     }
 
-    /// The member of a page that holds them.
+    /// The member of a page that holds the entries.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Offers(OfferKind::Templates) => "resourceTemplates",
@@ -39,7 +39,7 @@ impl ListKind {
     }
 }
 
-/// Whether a server that declared this is worth asking.
+/// Returns whether a server with these capabilities may have this list.
 pub(crate) fn may_offer(kind: OfferKind, has: ServerCapabilities) -> bool {
     match kind {
         OfferKind::Prompts => has.prompts,

@@ -1,4 +1,4 @@
-//! The sessions that called a server in its present run, for log messages that come between calls.
+//! The sessions that have called a server since it started, for log messages between calls.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::contract::{Caller, Listener};
 
-/// Sessions that are remembered; the one that called first is forgotten first.
+/// The maximum number of remembered sessions. The oldest is forgotten first.
 const MOST: usize = 64;
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Listeners {
         listeners.push(listener);
     }
 
-    /// Passes a log message on to all of them.
+    /// Forwards a log message to all sessions.
     pub(crate) fn message(&self, params: &RawValue) {
         let listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for listener in listeners.iter() {

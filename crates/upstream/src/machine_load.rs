@@ -1,20 +1,20 @@
-//! How busy the machine is, as far as the system reports it.
+//! The load of the machine, as reported by the system.
 
 use std::num::NonZeroUsize;
 
-/// Whether another process can start without slowing down the ones that start now.
+/// Whether another process can start without slowing down those that are starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineLoad {
     /// A processor is idle.
     Low,
-    /// Every processor has work, or the disk is waited for.
+    /// All processors are busy, or tasks wait for the disk.
     High,
     /// The system does not report it.
     Unknown,
 }
 
 impl MachineLoad {
-    /// The load at this moment. Linux reports it; other systems give `Unknown`.
+    /// Returns the current load. Only Linux reports it.
     pub fn now() -> Self {
         match std::fs::read_to_string("/proc/stat") {
             Ok(stat) => Self::of(&stat, processors()),
@@ -22,13 +22,13 @@ impl MachineLoad {
         }
     }
 
-    /// Reads the counts of runnable and blocked tasks in the text of `/proc/stat`.
+    /// Reads the counts of runnable and blocked tasks from the text of `/proc/stat`.
     fn of(stat: &str, processors: usize) -> Self {
         let count = |key: &str| {
             let line = stat.lines().rev().find_map(|line| line.strip_prefix(key));
             line.and_then(|count| count.trim().parse::<usize>().ok())
         };
-        // The task that reads the file is running itself; a sandbox that reports none reports nothing.
+        // The task that reads the file is running itself. A sandbox that reports zero running tasks reports nothing.
         match (count("procs_running "), count("procs_blocked ")) {
             (Some(running @ 1..), Some(blocked)) if running - 1 + blocked < processors => Self::Low,
             (Some(1..), Some(_)) => Self::High,
@@ -37,7 +37,7 @@ impl MachineLoad {
     }
 }
 
-/// How many processors this process may use.
+/// Returns the number of processors that this process may use.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

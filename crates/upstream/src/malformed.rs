@@ -1,7 +1,7 @@
-//! Lines that were meant to be messages but are not valid ones: what can still be read from them.
+//! Recovers information from lines that were meant to be messages but are malformed.
 //!
-//! A caller whose answer was damaged is told so at once; without this it would wait for its time-out, which says
-//! nothing about the cause. Text that never was a message stays noise and fails nobody.
+//! The caller whose response was malformed gets an error at once, with the cause; otherwise it would run into its
+//! timeout. Text that never was a message counts as noise and fails no caller.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-/// The start of an unfinished message that is kept, to see whether the next line goes on with it.
+/// The length up to which an incomplete message is kept, to see whether the next line continues it.
 const KEPT_BYTES: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The top-level members that were found before the text broke off.
+/// The top-level members found before the text became invalid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MessageTraces {
     /// The id, if it is one of ours.
@@ -25,25 +25,26 @@ pub(crate) struct MessageTraces {
 }
 
 impl MessageTraces {
-    /// Whether this is what is left of an answer. One member alone may be chance, and noise must fail nobody.
+    /// Returns whether these are the remains of a response. A single member may be a coincidence, and noise must not
+    /// fail a caller.
     pub(crate) fn is_answer(self) -> bool {
         let members = [self.id.is_some(), self.has_version, self.has_outcome];
         !self.has_method && members.iter().filter(|is_there| **is_there).count() >= 2
     }
 }
 
-/// What a text is that could not be read as a message.
+/// What a text is that could not be parsed as a message.
 #[derive(Debug)]
 pub(crate) enum Diagnosis {
-    /// A whole JSON object.
+    /// A complete JSON object.
     Whole(MessageTraces),
     /// The start of a JSON object.
     PartialMessage(MessageTraces),
-    /// Not JSON from some place on.
+    /// Invalid JSON from some position on.
     Broken(MessageTraces, serde_json::Error),
 }
 
-/// Looks for what a text has of a message.
+/// Finds the members of a message in a text.
 pub(crate) fn diagnose(text: &str) -> Diagnosis {
     let mut traces = MessageTraces::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -75,7 +76,7 @@ impl<'de> Visitor<'de> for TraceVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        // An id counts once the next member follows it: garbage may begin with a digit.
+        // An id counts only once another member follows: garbage may begin with a digit.
         let mut id = None;
         while let Some(key) = map.next_key::<String>()? {
             self.0.id = id.or(self.0.id);
@@ -97,7 +98,7 @@ impl<'de> Visitor<'de> for TraceVisitor<'_> {
     }
 }
 
-/// The first object of a line that holds several, and what follows it.
+/// Splits a line that holds several objects into the first one and the rest.
 pub(crate) fn split_first_object(text: &str) -> Option<(&str, &str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let first = values.next()?.ok()?.get();
@@ -106,13 +107,12 @@ pub(crate) fn split_first_object(text: &str) -> Option<(&str, &str)> {
     (first.starts_with('{') && rest.starts_with('{')).then_some((first, rest))
 }
 
-/// A line without what may stand around a message: white space, and a byte order mark wherever a program opened
-/// its output again.
+/// Trims white space and byte order marks, which appear wherever a program reopened its output.
 pub(crate) fn trim_bom(text: &str) -> &str {
     text.trim().trim_start_matches(BYTE_ORDER_MARK).trim_start()
 }
 
-/// Whether a line is a message whose characters have two or four bytes each (UTF-16, UTF-32).
+/// Returns whether a line is a message in UTF-16 or UTF-32.
 pub(crate) fn is_wide_encoding(line: &[u8]) -> bool {
     if memchr::memchr(0, line).is_none() {
         return false;
@@ -122,7 +122,7 @@ pub(crate) fn is_wide_encoding(line: &[u8]) -> bool {
         .copied()
         .filter(|byte| !matches!(byte, 0 | 0xfe | 0xff))
         .collect();
-    // Single NUL bytes in a message of UTF-8 are another fault.
+    // Single NUL bytes in UTF-8 are a different fault.
     let is_every_second = narrow.len() <= line.len() / 2 + 2;
     let text = narrow.trim_ascii();
     is_every_second
@@ -130,20 +130,20 @@ pub(crate) fn is_wide_encoding(line: &[u8]) -> bool {
         && memchr::memmem::find(text, b"\"jsonrpc\"").is_some()
 }
 
-/// The start of an object that a line ended in the middle of.
+/// The start of an object whose line ended in the middle.
 #[derive(Debug)]
 pub(crate) struct PartialMessage {
-    /// `None` for one that is too long to be kept.
+    /// `None` if it is too long to be kept.
     text: Option<String>,
     pub(crate) traces: MessageTraces,
 }
 
-/// What the line after an unfinished object makes of it.
+/// How the next line relates to an incomplete object.
 #[derive(Debug)]
 pub(crate) enum Continuation {
-    /// A message was split over lines.
+    /// Both lines are parts of one message.
     Split(MessageTraces),
-    /// It may be one, but does not look like it yet.
+    /// They may be parts of one message, but that is not certain yet.
     More(PartialMessage),
     /// The two lines do not belong together.
     Unrelated,
@@ -157,7 +157,7 @@ impl PartialMessage {
         }
     }
 
-    /// Judges by the next line, which is not a message by itself.
+    /// Classifies the next line, which is not a message by itself.
     pub(crate) fn next(self, line: &str) -> Continuation {
         let Some(mut text) = self.text else {
             return match self.traces.is_answer() {
@@ -165,11 +165,11 @@ impl PartialMessage {
                 false => Continuation::Unrelated,
             };
         };
-        // A second start of a message means that the first one was given up.
+        // A line that starts a new message means that the first one was abandoned.
         if line.starts_with('{') && starts_message(line) {
             return Continuation::Unrelated;
         }
-        // White space between tokens means nothing, and inside a string a line end is not allowed anyway.
+        // White space between tokens is insignificant, and inside a string a line end is not allowed anyway.
         text.push_str(line);
         match diagnose(&text) {
             Diagnosis::Whole(traces) | Diagnosis::PartialMessage(traces) if traces.is_answer() => {

@@ -1,4 +1,4 @@
-//! The mark that every process of a server inherits, and how marked processes are found.
+//! The mark that every process of a server inherits, and the search for marked processes.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,18 +10,18 @@ use crate::process::{Process, start_time};
 #[cfg(target_os = "linux")]
 use crate::process::{folder, parent_of};
 
-/// The variable that holds the mark.
+/// The environment variable that holds the mark.
 pub(crate) const MARK: &str = "PEGBOARD_CHILD";
 /// The largest environment that is searched; the kernel's own limit is of this order.
 const ENVIRON_BYTES: u64 = 4 * 1024 * 1024;
-/// Room for what most environments need.
+/// Initial capacity, enough for most environments.
 const ENVIRON_USUAL: usize = 16 * 1024;
-/// How often a search is repeated for processes that were forked meanwhile.
+/// How often a search is repeated to catch processes that were forked in the meantime.
 const KILL_ROUNDS: u32 = 10;
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 
-/// A mark for the next child: our pid, our start time, a running number.
+/// Creates the mark of the next child: our pid, our start time, and a sequence number.
 pub(crate) fn next_mark() -> String {
     let pid = std::process::id();
     let started = i32::try_from(pid).ok().and_then(start_time).unwrap_or(0);
@@ -31,22 +31,22 @@ pub(crate) fn next_mark() -> String {
     )
 }
 
-/// Whether this process was started by a server of a Pegboard, or is one.
+/// Returns whether this process is, or was started by, a server of another Pegboard process.
 pub fn runs_under_a_server() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
-/// The part of a mark that names its owner: pid and start time.
+/// Returns the owner in a mark: pid and start time.
 pub(crate) fn owner_part(mark: &str) -> Option<&str> {
     mark.rsplit_once('.').map(|(owner, _)| owner)
 }
 
-/// Kills every process whose mark in the environment is wanted.
+/// Kills every process whose mark in the environment matches. Returns their number.
 pub(crate) fn kill_all_marked(wanted: impl Fn(&str) -> bool) -> usize {
     kill_all(|marks| marks.variable.is_some_and(&wanted))
 }
 
-/// Kills everything that an owner, who is gone, has started; `owner` is the first part of its marks.
+/// Kills everything that an owner, which has ended, started. `owner` is the first part of its marks.
 pub(crate) fn kill_all_of(owner: &str) -> usize {
     let in_limits = Owner::parse(owner);
     kill_all(|marks| {
@@ -55,7 +55,7 @@ pub(crate) fn kill_all_of(owner: &str) -> usize {
     })
 }
 
-/// Kills what an earlier Pegboard that is dead now left behind; how many processes that were.
+/// Kills the processes that a dead Pegboard process left behind. Returns their number.
 pub fn sweep_orphans() -> usize {
     kill_all(|marks| {
         let is_left = match marks.variable {
@@ -66,7 +66,7 @@ pub fn sweep_orphans() -> usize {
     })
 }
 
-/// Kills every process that is wanted, and those that it started meanwhile.
+/// Kills every process that matches, and those that it started in the meantime.
 fn kill_all(wanted: impl Fn(&Marks<'_>) -> bool) -> usize {
     let mut killed = std::collections::BTreeSet::new();
     for _ in 0..KILL_ROUNDS {
@@ -75,7 +75,7 @@ fn kill_all(wanted: impl Fn(&Marks<'_>) -> bool) -> usize {
             break;
         }
         for process in &found {
-            // It may have ended by itself.
+            // It may have ended on its own.
             if process.kill() {
                 killed.insert(process.pid());
             }
@@ -85,24 +85,24 @@ fn kill_all(wanted: impl Fn(&Marks<'_>) -> bool) -> usize {
     killed.len()
 }
 
-/// What a process carries.
+/// The marks of a process.
 struct Marks<'p> {
     /// The mark in its environment.
     variable: Option<&'p str>,
-    /// The owner in its limits.
+    /// The owner in its resource limits.
     owner: Option<Owner>,
     process: &'p Path,
 }
 
 impl Marks<'_> {
-    /// A number in the mark of a container's process means nothing out here.
+    /// A pid in the mark of a process in a container is meaningless outside of it.
     fn is_of_our_namespace(&self) -> bool {
         let namespace = |process: &Path| std::fs::read_link(process.join("ns/pid")).ok();
         namespace(self.process) == namespace(Path::new("/proc/self"))
     }
 }
 
-/// `None` for a mark that is none of ours.
+/// Returns `None` for a mark that is not ours.
 pub(crate) fn owner_is_gone(mark: &str) -> Option<bool> {
     let mut parts = mark.split('.');
     let pid: u32 = parts.next()?.parse().ok()?;
@@ -112,8 +112,8 @@ pub(crate) fn owner_is_gone(mark: &str) -> Option<bool> {
     (parts.next().is_none() && started != 0).then(|| start_time(pid) != Some(started))
 }
 
-/// The processes that are wanted; never ourselves or an ancestor, which may carry the mark of the Pegboard that
-/// started them, and never a browser that was opened for the user or what is below it.
+/// Returns the processes that match. Excludes this process and its ancestors, which may carry the mark of the Pegboard
+/// process that started them, and browsers opened for the user with their descendants.
 #[cfg(target_os = "linux")]
 fn marked(wanted: impl Fn(&Marks<'_>) -> bool) -> Vec<Process> {
     let ancestors = ancestors();
@@ -144,7 +144,7 @@ fn marked(wanted: impl Fn(&Marks<'_>) -> bool) -> Vec<Process> {
         let Some(process) = Process::open(pid) else {
             continue;
         };
-        // Asked again with the handle open, so that the answer is about the process that will be killed.
+        // Checked again with the handle open, so that the check is about the process that will be killed.
         if is_wanted() && !process.has_ended() && !is_below_browser(pid) {
             found.push(process);
         }
@@ -163,19 +163,19 @@ fn marked(_wanted: impl Fn(&Marks<'_>) -> bool) -> Vec<Process> {
     Vec::new()
 }
 
-/// Reads environments into one buffer, because a look through all processes should be short.
+/// Reads environments into one reused buffer, to keep a scan of all processes short.
 #[derive(Default)]
 pub(crate) struct Environ {
     bytes: Vec<u8>,
 }
 
 impl Environ {
-    /// The mark that a process of this user carries.
+    /// Returns the mark of a process, if the process belongs to this user.
     pub(crate) fn mark_of(&mut self, process: &Path) -> Option<&str> {
         use std::io::Read;
         use std::os::unix::fs::MetadataExt;
 
-        // Other users' environments cannot be opened, except by root.
+        // Only root can open other users' environments.
         let file = std::fs::File::open(process.join("environ")).ok()?;
         self.bytes.clear();
         self.bytes.reserve(ENVIRON_USUAL);
@@ -198,7 +198,7 @@ fn ancestors() -> Vec<i32> {
     line_of(i32::try_from(std::process::id()).unwrap_or(0))
 }
 
-/// A process, its parent, and so on.
+/// Returns a process, its parent, and so on.
 #[cfg(target_os = "linux")]
 fn line_of(mut pid: i32) -> Vec<i32> {
     let mut line = Vec::new();

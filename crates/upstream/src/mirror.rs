@@ -1,4 +1,4 @@
-//! Arguments that a modern server on the network wants repeated as headers by `x-mcp-header`.
+//! Arguments that a modern HTTP server wants repeated as headers (`x-mcp-header`).
 
 use memchr::memmem;
 use pegboard_model::{Reason, ToolError, UntrustedText};
@@ -8,13 +8,16 @@ use serde_json::{Map, Value};
 use crate::header_text::header_text;
 
 const ANNOTATION: &str = "x-mcp-header";
-/// Nesting of `properties` that is followed. No real schema nests deeper, and a deeper one is not admitted.
+/// Maximum nesting of `properties`. Deeper schemas are not admitted.
 const DEPTH: usize = 32;
-/// How much of a wrong annotation is shown.
+/// Characters shown of an invalid annotation.
 const SHOWN_CHARS: usize = 60;
 
-/// What a call of a tool with this schema repeats outside its body: for each annotated argument that is there,
-/// what follows `Mcp-Param-` and the encoded value.
+/// Returns the headers for a call of a tool with this schema: for each annotated argument that is present, the name
+/// after `Mcp-Param-` and the encoded value.
+///
+/// # Errors
+/// Fails if an annotation is not a header name, or an annotated argument is an array or an object.
 pub fn mirrored_headers(
     input_schema: &RawValue,
     arguments: &RawValue,
@@ -32,7 +35,7 @@ pub fn mirrored_headers(
     Ok(headers)
 }
 
-/// Only what is reached through `properties` alone is an argument with a place of its own.
+/// Only arguments reached through `properties` alone are mirrored.
 fn collect(
     schema: &Value,
     arguments: &Value,
@@ -86,7 +89,7 @@ fn header_value(name: &str, value: &Value) -> Result<String, ToolError> {
         _ => {
             let shown = UntrustedText::new(name).shortened(SHOWN_CHARS);
             let what = format!(
-                "the argument `{shown}` is repeated as a header and must be a text, a number or a boolean"
+                "the argument `{shown}` is sent as a header and must be a string, a number or a boolean"
             );
             Err(ToolError::new(Reason::ArgsInvalid, what).at_field(name))
         }

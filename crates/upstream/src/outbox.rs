@@ -1,4 +1,4 @@
-//! Frames on their way to a server: written at once where the stream takes them, kept in order where it does not.
+//! Writes frames to a server: immediately if the stream accepts them, otherwise queued in order.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,18 +8,18 @@ use tokio::io::AsyncWrite;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// What waits for a server that reads slowly; beyond that, callers wait, within their own time-out.
+/// Bytes queued for a server that reads slowly. Beyond this callers wait, within their own timeouts.
 const BACKLOG_BYTES: usize = 1024 * 1024;
-/// A buffer that grew beyond this is given back once it is empty.
+/// A buffer that grew beyond this is released once it is empty.
 const KEPT_CAPACITY: usize = 256 * 1024;
 
 type Stream = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The writing side of a conversation.
+/// The writing side of a connection.
 ///
-/// A frame that goes alone is written by its caller, which spares a change of tasks. Frames of several callers are
-/// collected and written by a task that runs after all callers that are ready now, so that one write carries them all.
-/// What the stream does not take waits for that task, too; it lives only as long as there is something to write.
+/// A single frame is written by its caller, which avoids a task switch. Frames of concurrent callers are collected and
+/// written by a task that runs after all callers that are currently ready, so that one write carries all of them. That
+/// task also writes what the stream does not accept at once; it lives only as long as there is something to write.
 pub(crate) struct Outbox {
     sink: Mutex<Sink>,
     room: Notify,
@@ -31,7 +31,7 @@ struct Sink {
     backlog: Vec<u8>,
     written: usize,
     is_draining: bool,
-    /// Wakes the draining task when the stream is closed under it.
+    /// Wakes the draining task when the stream is closed.
     drainer: Option<Waker>,
 }
 
@@ -63,14 +63,14 @@ impl Outbox {
         })
     }
 
-    /// Sends a frame, waiting for room if need be; `false` when the stream is closed. A frame goes as a whole or not
-    /// at all, wherever the caller is dropped.
+    /// Sends a frame, waiting for space if necessary. Returns `false` if the stream is closed. A frame is written
+    /// completely or not at all, even if the future is dropped.
     pub(crate) async fn send(self: &Arc<Self>, frame: String, company: WriteMode) -> bool {
         let frame = line(frame);
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
-            // Registered before the try, so that room made in between is not missed.
+            // Registered before the attempt, so that space freed in between is not missed.
             room.as_mut().enable();
             match self.push(&frame, company) {
                 Push::Taken => return true,
@@ -80,13 +80,13 @@ impl Outbox {
         }
     }
 
-    /// Sends a frame if there is room for it.
+    /// Sends a frame if there is space for it.
     pub(crate) fn try_send(self: &Arc<Self>, frame: String) {
-        // Nobody waits for these: a server that does not read loses them.
+        // Callers do not wait for these: a server that does not read loses them.
         let _ = self.push(&line(frame), WriteMode::None);
     }
 
-    /// Closes the stream; what was not written is lost.
+    /// Closes the stream and discards what was not written.
     pub(crate) fn close(&self) {
         let drainer = {
             let mut sink = self.lock();
@@ -114,7 +114,7 @@ impl Outbox {
         };
         let mut rest = frame;
         if is_idle && !is_collected {
-            // The waker does nothing: what is left over is taken up by a task that brings its own.
+            // The waker does nothing: the draining task writes the rest with its own waker.
             match Pin::new(stream).poll_write(&mut Context::from_waker(Waker::noop()), frame) {
                 Poll::Ready(Ok(count)) => rest = frame.get(count..).unwrap_or_default(),
                 Poll::Ready(Err(_)) => {
@@ -125,7 +125,7 @@ impl Outbox {
             }
         }
         if sink.written >= BACKLOG_BYTES {
-            // A backlog that never runs dry must not keep what is long written.
+            // A backlog that never becomes empty must not keep what was written long ago.
             let written = std::mem::take(&mut sink.written);
             sink.backlog.drain(..written);
         }
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(writes(), ["0\n1\n2\n3\n", "4\n"]);
     }
 
-    /// Keeps what each write brought.
+    /// Records what each write carried.
     #[derive(Clone, Default)]
     struct Counted(Arc<Mutex<Vec<String>>>);
 

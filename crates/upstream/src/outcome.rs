@@ -1,19 +1,17 @@
-//! What a result means for the call that it answers; the result itself stays as it is, but for escapes of half a
-//! character.
+//! Classifies the result of a call. The result is kept verbatim, except for unpaired surrogate escapes.
 
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use pegboard_jsonrpc::{paired, present};
 use pegboard_model::{Reason, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::{CallOutcome, OutcomeKind};
-use crate::envelope::present;
 use crate::errors::{ErrorContext, RequestSubject};
-use crate::surrogates::paired;
 
-/// Made once, because making one costs more than looking through a usual result.
+/// Built once, because building one costs more than searching a typical result.
 static IS_ERROR: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"isError\""));
 static RESULT_TYPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"resultType\""));
 
@@ -25,7 +23,10 @@ struct ResultFlags<'a> {
     kind: Option<&'a RawValue>,
 }
 
-/// Reads the few members that matter here; the error is about a result that cannot be used.
+/// Reads the few members that matter.
+///
+/// # Errors
+/// Fails if the result is not an object or has an unknown `resultType`.
 pub(crate) fn outcome(
     subject: RequestSubject<'_>,
     result: Box<RawValue>,
@@ -33,7 +34,7 @@ pub(crate) fn outcome(
 ) -> ToolResult<CallOutcome> {
     let no_result = || {
         let subject = errors.subject(subject);
-        let what = format_args!("answered {subject} by something that is no result");
+        let what = format_args!("answered {subject} with something that is not a result");
         errors.error(Reason::FrameInvalid, what)
     };
     let result = paired(result);
@@ -42,7 +43,7 @@ pub(crate) fn outcome(
         return Err(no_result());
     }
     let holds = |key: &Finder<'_>| key.find(text.as_bytes()).is_some();
-    // The text is known to be JSON; it is read again only when it may say something.
+    // The text is known to be JSON; it is parsed again only if it may contain these members.
     let peek: ResultFlags<'_> = match holds(&RESULT_TYPE) || holds(&IS_ERROR) {
         true => serde_json::from_str(text).map_err(|_| no_result())?,
         false => ResultFlags::default(),
@@ -54,7 +55,7 @@ pub(crate) fn outcome(
         Some("\"task\"") => OutcomeKind::Task,
         Some(kind) => {
             let kind = errors.preview(kind.as_bytes());
-            let what = format_args!("answered by the unknown kind of result {kind}");
+            let what = format_args!("answered with the unknown result type {kind}");
             return Err(errors.error(Reason::FrameInvalid, what));
         }
     };

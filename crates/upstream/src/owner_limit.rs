@@ -1,25 +1,25 @@
-//! A second mark of the processes that a program starts, for those that clear their environment.
+//! A second mark of server processes, for those that clear their environment.
 //!
-//! Every process inherits the limits on its resources, through `fork`, `exec`, `setsid` and an empty environment.
-//! The limit on the time that a process may run with real-time priority without a pause is far beyond anything when
-//! it is set to centuries, so its lower digits can say who started a process. The watcher finds by it what a killed
-//! Pegboard left. A process that means harm can lower the limit once more, and then carries no mark.
+//! Every process inherits resource limits through `fork`, `exec`, `setsid` and an empty environment. The limit on the
+//! time a process may run with real-time priority without a pause has no effect when it is set to centuries, so its
+//! lower digits can encode who started a process. The watcher uses it to find what a killed Pegboard process left. A
+//! malicious process can lower the limit and lose the mark.
 
 use crate::process::start_time;
 
-/// Set in every such limit, and far above any limit that means something: 571 years in microseconds.
+/// Set in every such limit, and far above any effective limit: 571 years in microseconds.
 const IS_MARK: u64 = 1 << 54;
-/// The number of a process has at most 22 bits; below it are as many of its start time as there is room for.
+/// A pid has at most 22 bits; below it are as many bits of the start time as fit.
 const PID_SHIFT: u32 = 32;
 const PID_MASK: u64 = (1 << 22) - 1;
 const TIME_MASK: u64 = (1 << 32) - 1;
 
-/// Who started a process.
+/// The process that started another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner(u64);
 
 impl Owner {
-    /// The owner that the first two parts of a mark name.
+    /// Parses the owner part of a mark.
     pub(crate) fn parse(written: &str) -> Option<Self> {
         let (pid, started) = written.split_once('.')?;
         let (pid, started): (u64, u64) = (pid.parse().ok()?, started.parse().ok()?);
@@ -30,13 +30,13 @@ impl Owner {
         (limit >> PID_SHIFT & !PID_MASK == IS_MARK >> PID_SHIFT).then_some(Self(limit))
     }
 
-    /// Whether the process that the mark names is gone.
+    /// Returns whether the owning process has ended.
     pub(crate) fn is_gone(self) -> bool {
         let pid = i32::try_from(self.0 >> PID_SHIFT & PID_MASK).unwrap_or(0);
         start_time(pid).map(|started| started & TIME_MASK) != Some(self.0 & TIME_MASK)
     }
 
-    /// The owner that a process carries.
+    /// Reads the owner of a process from its limits.
     pub(crate) fn of_process(process: &std::path::Path) -> Option<Self> {
         let limits = std::fs::read_to_string(process.join("limits")).ok()?;
         let line = limits
@@ -47,8 +47,8 @@ impl Owner {
     }
 }
 
-/// Marks this process, and with it everything that it starts from now on. A limit that is set already stays: it is
-/// the mark of another Pegboard above this one, or means something.
+/// Marks this process and everything it starts from now on. A limit that is already set is kept: it is the mark of a
+/// Pegboard process above this one, or intended.
 pub(crate) fn mark_ourselves() {
     #[cfg(target_os = "linux")]
     {
@@ -62,7 +62,7 @@ pub(crate) fn mark_ourselves() {
                 current: Some(us.0),
                 maximum: Some(us.0),
             };
-            // Without it there is still the mark in the environment.
+            // If this fails, the mark in the environment remains.
             let _ = setrlimit(Resource::Rttime, marked);
         }
     }

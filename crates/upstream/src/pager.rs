@@ -1,18 +1,16 @@
-//! All pages of a list, with a limit on everything a server can stretch.
+//! Fetches all pages of a list, with limits on everything a server controls.
 
 use std::collections::HashSet;
 use std::future::Future;
 
+use pegboard_jsonrpc::{RpcResponse, capped_array, code, present, string};
 use pegboard_model::{Limits, Reason, ToolResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::contract::{OfferKind, ToolListing};
-use crate::envelope::{RpcResponse, capped, present, string};
 use crate::errors::ErrorContext;
 use crate::list_kind::ListKind;
-
-const METHOD_NOT_FOUND: i64 = -32601;
 
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -50,9 +48,12 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Asks for page after page. One failing page fails the list: half a list would look like removed tools.
+/// Fetches page after page. One failing page fails the list: a partial list would look like removed tools.
 ///
-/// `may_lack`: a server that does not declare the list may answer that it has no such method.
+/// `may_lack`: the server does not declare the list and may respond that the method does not exist.
+///
+/// # Errors
+/// Fails if a page fails or is malformed, a cursor repeats, or a limit is exceeded.
 pub(crate) async fn list_all<F, P>(
     list: ListKind,
     errors: &ErrorContext,
@@ -83,14 +84,16 @@ where
     loop {
         let (result, is_deep) = match fetch(cursor.clone()).await? {
             RpcResponse::Result(result) => (result, false),
-            // One entry that is nested too deep costs only itself; what takes it in checks each by itself.
+            // An entry that is nested too deeply affects only itself; entries are checked individually later.
             RpcResponse::TooDeep(result) => (result, true),
             RpcResponse::Error(error)
-                if error.code == METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
+                if error.code == code::METHOD_NOT_FOUND && may_lack && listing.pages == 0 =>
             {
                 return Ok(listing);
             }
-            RpcResponse::Error(error) => return Err(failed(&format!("by {}", errors.rpc(&error)))),
+            RpcResponse::Error(error) => {
+                return Err(failed(&format!("with {}", errors.rpc(&error))));
+            }
         };
         bytes += result.get().len();
         if bytes > limits.list_bytes {
@@ -107,12 +110,12 @@ where
             .ok_or_else(|| match is_deep {
                 true => errors.too_deep(),
                 false => failed(&format!(
-                    "by something that is no list of {}",
+                    "with something that is not a list of {}",
                     list.entries()
                 )),
             })?;
         if page.kind.is_some_and(|kind| kind.get() != "\"complete\"") {
-            return Err(failed("by an unknown kind of result"));
+            return Err(failed("with an unknown result type"));
         }
         let tools = page
             .entries(list)
@@ -122,15 +125,15 @@ where
             ListKind::Offers(_) => limits.offers_per_list,
         };
         let room = most.saturating_sub(listing.tools.len());
-        let tools = capped(&mut serde_json::Deserializer::from_str(tools.get()), room)
-            .map_err(|_| failed(&format!("with `{}` that are no array", list.key())))?
+        let tools = capped_array(&mut serde_json::Deserializer::from_str(tools.get()), room)
+            .map_err(|_| failed(&format!("with `{}` that is not an array", list.key())))?
             .ok_or_else(|| too_large(list, errors, format_args!("{most} {}", list.entries())))?;
         listing
             .tools
             .extend(tools.into_iter().map(ToOwned::to_owned));
         listing.pages += 1;
         listing.ttl_ms = shorter(listing.pages, listing.ttl_ms, ttl(page.ttl, limits));
-        // Pages that differ are as careful as the most careful one; an unknown scope is no leave to share.
+        // If pages differ, the most restrictive one counts; an unknown scope does not permit sharing.
         let page_scope = page.scope.and_then(string);
         let differs = listing.pages > 1 && scope.as_deref() != page_scope.as_deref();
         let is_stated = page.scope.is_some_and(|scope| scope.get() != "null");
@@ -140,18 +143,18 @@ where
             None => return Ok(listing),
             Some(next) if next.get() == "null" => return Ok(listing),
             Some(next) if next.get().len() > limits.cursor_bytes => {
-                let what = format!("gives a cursor of more than {} bytes", limits.cursor_bytes);
+                let what = format!("sent a cursor of more than {} bytes", limits.cursor_bytes);
                 let error = errors.error(Reason::ListTooLarge, what);
                 return Err(error.with_remedy(Reason::PaginationLoop.remedy()));
             }
             Some(next) => string(next)
-                .ok_or_else(|| failed("with a cursor that is no text"))?
+                .ok_or_else(|| failed("with a cursor that is not a string"))?
                 .into_owned(),
         };
         if !seen.insert(next.clone()) {
             return Err(errors.error(
                 Reason::PaginationLoop,
-                format_args!("gives the same page of {} again and again", list.entries()),
+                format_args!("returns the same page of {} repeatedly", list.entries()),
             ));
         }
         if listing.pages >= limits.pages_per_list {
@@ -176,13 +179,13 @@ fn too_large(
     )
 }
 
-/// A usable hint: a positive whole number, at most the longest that is honoured.
+/// Returns a usable hint: a positive integer, at most the longest honoured TTL.
 fn ttl(raw: Option<&RawValue>, limits: &Limits) -> Option<u64> {
     let longest = u64::try_from(limits.max_ttl.as_millis()).unwrap_or(u64::MAX);
     let digits = raw?.get();
     match digits.parse::<u64>() {
         Ok(hint) => Some(hint.min(longest)).filter(|hint| *hint > 0),
-        // More digits than fit is still a very long time.
+        // More digits than fit into the type are still a very long time.
         Err(_) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             Some(longest)
         }
@@ -190,7 +193,7 @@ fn ttl(raw: Option<&RawValue>, limits: &Limits) -> Option<u64> {
     }
 }
 
-/// The list is as fresh as its shortest-lived page; a page without a hint leaves no hint.
+/// The list is as fresh as its shortest-lived page. A page without a hint invalidates the hint.
 fn shorter(pages: usize, known: Option<u64>, page: Option<u64>) -> Option<u64> {
     if pages == 1 {
         page
@@ -207,8 +210,8 @@ mod tests {
     use pegboard_model::ServerName;
 
     use super::*;
-    use crate::envelope::RpcError;
     use crate::redact::Redactor;
+    use pegboard_jsonrpc::RpcError;
 
     fn errors() -> ErrorContext {
         let server = ServerName::parse("paged").unwrap();
@@ -229,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Serves the given pages by position, the last one for ever.
+    /// Serves the given pages by position, and the last one for all further requests.
     async fn list(pages: &[&str]) -> ToolResult<(ToolListing, Vec<Option<String>>)> {
         let mut asked = Vec::new();
         let listing = list_all(ListKind::Tools, &errors(), &small(), true, |cursor| {

@@ -1,4 +1,4 @@
-//! One process of the machine: what it carries, what is below it, and how it is killed.
+//! A process of the machine: its marks, its descendants, and how it is killed.
 
 use std::os::fd::OwnedFd;
 
@@ -10,19 +10,18 @@ use crate::owner_limit::Owner;
 
 /// How long the system may take to end a killed process.
 const KILLED_IS_GONE_SECONDS: i64 = 1;
-/// How many processes below one are looked at; a server that starts more is killed in rounds.
+/// How many descendants of a process are visited. A server that starts more is killed in rounds.
 const DESCENDANTS: usize = 10_000;
 
-/// A process, by its number and by a handle. The handle does not reserve the number: once the process was reaped the
-/// number may be given to another one. But it stands for this one process for good, and a signal that is sent through
-/// it never reaches another.
+/// A process, by pid and by handle. The handle does not reserve the pid: once the process was reaped, the pid may be
+/// reused. But the handle always refers to this process, and a signal sent through it never reaches another.
 pub(crate) struct Process {
     pid: i32,
     handle: Option<OwnedFd>,
 }
 
 impl Process {
-    /// The process that has this number now. The caller checks afterwards that it is the one that was meant.
+    /// Opens the process that has this pid now. The caller verifies afterwards that it is the intended one.
     pub(crate) fn open(pid: i32) -> Option<Self> {
         let raw = Pid::from_raw(pid)?;
         #[cfg(target_os = "linux")]
@@ -30,9 +29,9 @@ impl Process {
             use rustix::process::{PidfdFlags, pidfd_open};
             match pidfd_open(raw, PidfdFlags::empty()) {
                 Ok(handle) => Some(handle),
-                // It is gone.
+                // It has ended.
                 Err(rustix::io::Errno::SRCH) => return None,
-                // No handle left, or a system without them.
+                // Out of handles, or a system without them.
                 Err(_) => None,
             }
         };
@@ -45,7 +44,7 @@ impl Process {
         self.pid
     }
 
-    /// Kills it; whether there was something to kill.
+    /// Kills the process. Returns whether there was something to kill.
     pub(crate) fn kill(&self) -> bool {
         let number = || {
             let pid = Pid::from_raw(self.pid)?;
@@ -58,7 +57,7 @@ impl Process {
         number().is_some()
     }
 
-    /// Whether it was not reaped yet.
+    /// Returns whether the process has not been reaped yet.
     pub(crate) fn is_there(&self) -> bool {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
@@ -70,7 +69,7 @@ impl Process {
         true
     }
 
-    /// Waits until a killed process has ended; one that hangs in the kernel is left to it.
+    /// Waits until a killed process has ended. One that hangs in the kernel is left to it.
     pub(crate) fn wait(&self) {
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
@@ -83,7 +82,7 @@ impl Process {
         }
     }
 
-    /// Collects the end of a child of ours; of a process that runs, or is no child of ours, nothing happens.
+    /// Reaps the process if it is a child of ours that has ended.
     pub(crate) fn reap(&self) {
         use rustix::process::{WaitOptions, waitpid};
         if self.has_ended() {
@@ -95,30 +94,30 @@ impl Process {
         stat_word(self.pid, STATE_FIELD).is_none_or(|state| matches!(state.as_str(), "Z" | "X"))
     }
 
-    /// Its process group.
+    /// Returns its process group.
     pub(crate) fn group(&self) -> Option<i32> {
         stat_word(self.pid, GROUP_FIELD)?.parse().ok()
     }
 
-    /// The mark in its environment.
+    /// Returns the mark in its environment.
     pub(crate) fn mark(&self) -> Option<String> {
         Environ::default()
             .mark_of(&folder(self.pid))
             .map(str::to_owned)
     }
 
-    /// Whether its limits say that this process, or one below it, started it.
+    /// Returns whether its limits say that this process, or one of its descendants, started it.
     pub(crate) fn is_owned_by_us(&self) -> bool {
         let owner = Owner::of_process(&folder(self.pid));
         owner.is_some() && owner == Owner::of_process("/proc/self".as_ref())
     }
 
-    /// Whether it is left alone: a browser that a server opened for a login.
+    /// Returns whether it must not be killed: a browser that a server opened for a login.
     pub(crate) fn is_spared(&self) -> bool {
         is_opened_browser(&folder(self.pid))
     }
 
-    /// Everything below it, except what is spared and what is below that.
+    /// Returns all descendants, except spared processes and their descendants.
     pub(crate) fn descendants(&self) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         let mut parents = vec![self.pid];
@@ -127,7 +126,7 @@ impl Process {
                 let Some(process) = Self::open(pid) else {
                     continue;
                 };
-                // Read again with the handle open, so that it is about this process.
+                // Checked again with the handle open, so that the check is about this process.
                 let is_child = parent_of(pid) == Some(parent);
                 if !is_child || process.is_spared() || found.len() >= DESCENDANTS {
                     continue;
@@ -140,7 +139,7 @@ impl Process {
     }
 }
 
-/// The numbers of our own children.
+/// Returns the pids of our own children.
 pub(crate) fn children_of_ours() -> Option<Vec<i32>> {
     children_in("/proc/self/task".into())
 }
@@ -153,7 +152,7 @@ fn children_in(threads: std::path::PathBuf) -> Option<Vec<i32>> {
     let mut found = Vec::new();
     let mut is_listed = false;
     for thread in std::fs::read_dir(threads).ok()?.flatten() {
-        // A thread that has ended gave its children to another one.
+        // A thread that has ended passed its children to another one.
         let Ok(children) = std::fs::read_to_string(thread.path().join("children")) else {
             continue;
         };
@@ -181,7 +180,7 @@ pub(crate) fn parent_of(pid: i32) -> Option<i32> {
     stat_word(pid, PARENT_FIELD)?.parse().ok()
 }
 
-/// When a process started, in ticks after boot: with the number it names a process for good.
+/// Returns when a process started, in ticks after boot. Together with the pid it identifies a process permanently.
 pub(crate) fn start_time(pid: i32) -> Option<u64> {
     stat_word(pid, START_TIME_FIELD)?.parse().ok()
 }
@@ -190,7 +189,7 @@ fn stat_word(pid: i32, field: usize) -> Option<String> {
     // Bytes, because a process may give itself any name.
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    // The command name may hold spaces and brackets; it ends at the last bracket.
+    // The command name may contain spaces and parentheses; it ends at the last parenthesis.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(field).map(str::to_owned)
 }

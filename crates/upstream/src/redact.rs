@@ -1,4 +1,4 @@
-//! Takes the secrets of one server out of every text that leaves this crate.
+//! Removes the secrets of one server from every text that leaves this crate.
 
 use std::borrow::Cow;
 
@@ -8,31 +8,31 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Shorter values would blot out ordinary words.
+/// Shorter values would mask ordinary words.
 const SHORTEST_SECRET: usize = 6;
-/// The same for lists, where a wrong mask would change what a tool says of itself.
+/// The same for lists, where a wrong mask would change a tool's description.
 const SHORTEST_CERTAIN: usize = 8;
-/// What stands in place of a secret.
+/// The replacement of a secret.
 const MASK: &str = "***";
 
 /// The resolved secrets of one server. It has no `Debug`, so that it cannot be printed.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    /// Longest first, so that a secret that contains another one goes as a whole.
+    /// Longest first, so that a secret that contains another one is masked completely.
     values: Vec<String>,
-    /// The exact values that are secrets beyond doubt, longest first.
+    /// The exact values that are certainly secrets, longest first.
     certain: Vec<String>,
 }
 
 impl Redactor {
-    /// Adds a value in every form in which it may come back.
+    /// Adds a value in every form in which it may appear.
     pub(crate) fn add(&mut self, value: &str) {
         self.add_form(value);
-        // A header such as `Bearer abc` may come back as `abc` alone.
+        // A header such as `Bearer abc` may appear as `abc` alone.
         if let Some((_, credential)) = value.split_once(' ') {
             self.add_form(credential);
         }
-        // Texts are cleaned line by line, so a value of several lines is looked for by its lines.
+        // Texts are cleaned line by line, so each line of a multi-line value is added.
         if value.contains('\n') {
             value.lines().for_each(|line| self.add_form(line));
         }
@@ -40,7 +40,7 @@ impl Redactor {
         if let Ok(escaped) = serde_json::to_string(value) {
             self.add_form(escaped.trim_matches('"'));
         }
-        // One that tells what it sends writes a login as base64, and an address with its values encoded.
+        // A server that logs its requests writes a login as base64 and a URL with its values encoded.
         self.add_form(&utf8_percent_encode(value, NON_ALPHANUMERIC).to_string());
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
             self.add_form(&engine.encode(value));
@@ -57,10 +57,10 @@ impl Redactor {
         }
     }
 
-    /// Adds a value that is a secret beyond doubt, so that it is masked in the server's lists too.
+    /// Adds a value that is certainly a secret, so that it is masked in the server's lists as well.
     pub(crate) fn add_certain(&mut self, value: &str) {
         let value = value.trim();
-        // A header such as `Bearer abc` may come back as `abc` alone.
+        // A header such as `Bearer abc` may appear as `abc` alone.
         let credential = value
             .split_once(' ')
             .map(|(_, credential)| credential.trim());
@@ -74,7 +74,7 @@ impl Redactor {
             .sort_by_key(|known| std::cmp::Reverse(known.len()));
     }
 
-    /// A text of a server's handshake without what is certainly secret.
+    /// Masks certain secrets in a text of the handshake.
     pub(crate) fn mask(&self, text: &mut String) {
         for value in &self.certain {
             if text.contains(value.as_str()) {
@@ -83,14 +83,14 @@ impl Redactor {
         }
     }
 
-    /// A definition without what is certainly secret; one that holds none stays byte for byte.
+    /// Masks certain secrets in a definition. A definition without any stays byte for byte.
     pub(crate) fn mask_definition(&self, definition: &mut Box<RawValue>) {
         let text = definition.get();
         let is_written = |value: &String| {
             let escaped = serde_json::to_string(value).unwrap_or_default();
             text.contains(value.as_str()) || text.contains(escaped.trim_matches('"'))
         };
-        // A character may be written as an escape, which only reading the text finds.
+        // A character may be written as an escape, which only parsing reveals.
         if self.certain.is_empty()
             || !(text.contains("\\u")
                 || text.contains("\\/")
@@ -127,7 +127,7 @@ impl Redactor {
         }
     }
 
-    /// The text without the secrets.
+    /// Returns the text without secrets.
     pub(crate) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut cleaned = Cow::Borrowed(text);
         for value in &self.values {
@@ -138,13 +138,13 @@ impl Redactor {
         cleaned
     }
 
-    /// Length in bytes of the longest secret: what must be held back where a text is cut.
+    /// The length in bytes of the longest secret, which must be held back where a text is cut.
     pub(crate) fn longest(&self) -> usize {
         self.values.first().map_or(0, String::len)
     }
 }
 
-/// The start of a text, at most so many bytes, never cut inside a character.
+/// Returns the start of a text, at most `bytes` long, never cut inside a character.
 pub(crate) fn truncate(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! From a configured server to what is really run or sent, with its secrets known to the redactor.
+//! Resolves a configured server into what is run or sent, and registers its secrets with the redactor.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A value that is secret as a whole, whatever it was written as.
+    /// Resolves a value that is secret as a whole, however it was written.
     pub(crate) fn secret(&mut self, template: &Template, field: &str) -> ToolResult<String> {
         let value = self.plain(template, field)?;
         self.hide(template, &value);
         Ok(value)
     }
 
-    /// A value that is secret only when it came from a variable or a kept secret.
+    /// Resolves a value that is secret only if it came from a variable or a stored secret.
     pub(crate) fn value(&mut self, template: &Template, field: &str) -> ToolResult<String> {
         let value = self.plain(template, field)?;
         if template.has_references() {
@@ -45,7 +45,8 @@ impl<'a> Resolver<'a> {
         Ok(value)
     }
 
-    /// An argument; of one that may hold a written secret, each part that may be secret is hidden too.
+    /// Resolves an argument. In one that may contain a plaintext secret, each part that may be secret is masked as
+    /// well.
     fn argument(&mut self, template: &Template, may_be_secret: bool) -> ToolResult<String> {
         let value = match may_be_secret {
             true => self.secret(template, "args")?,
@@ -63,8 +64,8 @@ impl<'a> Resolver<'a> {
         Ok(value)
     }
 
-    /// Hides in the server's lists what a value without a name of its own (an argument, an address) has from a kept
-    /// secret or from a variable that goes by the name of one, and what has the shape of a key.
+    /// Masks in the server's lists those parts of a value without a name of its own (an argument, a URL) that came from
+    /// a stored secret or from a variable with a secret's name, and parts that look like a key.
     pub(crate) fn hide_references_in_lists(&mut self, template: &Template, value: &str) {
         let written = template.written();
         let names = written.split("${").skip(1);
@@ -80,7 +81,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Hides a value, and by itself what came from a variable or a kept secret: of `--token=${TOKEN}` a
+    /// Masks a value, and separately each part that came from a variable or a stored secret: of `--token=${TOKEN}` a
     /// server may repeat the token alone.
     fn hide(&mut self, template: &Template, value: &str) {
         self.redactor.add(value);
@@ -89,8 +90,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Hides a value in the server's lists too, when it is a secret beyond doubt: what is kept as a secret or goes
-    /// by the name of one, and what comes from a variable unless it is a path or a plain word.
+    /// Masks a value in the server's lists as well if it is certainly a secret: it is a stored secret, has a secret's
+    /// name, or comes from a variable and is neither a path nor a plain word.
     pub(crate) fn hide_in_lists(&mut self, template: &Template, name: &str, value: &str) {
         let is_kept = |part: &TemplatePart| matches!(part, TemplatePart::StoredSecret { .. });
         let is_ordinary = value.starts_with(['/', '~', '.'])
@@ -111,18 +112,18 @@ impl<'a> Resolver<'a> {
     fn plain(&self, template: &Template, field: &str) -> ToolResult<String> {
         let resolved = template.resolve(self.secrets).map_err(|name| {
             let what = format!(
-                "server `{}` needs the secret `{name}` for `{field}`, and it is not kept",
+                "server `{}` needs the secret `{name}` for `{field}`, which is not stored",
                 self.spec.name
             );
             ToolError::new(Reason::ConfigSecretMissing, what)
                 .at_server(&self.spec.name)
                 .at_field(field)
-                .with_remedy(format!("Keep it with `pegboard secret set {name}`."))
+                .with_remedy(format!("Store it with `pegboard secret set {name}`."))
         })?;
         Ok(resolved.reveal().to_owned())
     }
 
-    /// An error about a configured value; it names the key and never the value.
+    /// Creates an error about a configured value. It names the key and never the value.
     pub(crate) fn invalid(&self, field: &str, why: &str) -> ToolError {
         ToolError::new(
             Reason::ConfigInvalid,
@@ -132,7 +133,7 @@ impl<'a> Resolver<'a> {
         .at_field(field)
     }
 
-    /// What is run for a server on a pipe.
+    /// Resolves what is run for a stdio server.
     pub(crate) fn launch(
         &mut self,
         (command, args, env, cwd): (
@@ -170,12 +171,12 @@ impl<'a> Resolver<'a> {
         for (name, template) in env {
             let field = format!("env.{name}");
             if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(self.invalid(&field, "is not a name of a variable"));
+                return Err(self.invalid(&field, "is not a valid variable name"));
             }
             let value = self.secret(template, &field)?;
             self.hide_in_lists(template, name, &value);
             if value.contains('\0') {
-                return Err(self.invalid(&field, "holds a zero byte"));
+                return Err(self.invalid(&field, "contains a NUL byte"));
             }
             own.insert(name.clone(), value);
         }
@@ -185,7 +186,7 @@ impl<'a> Resolver<'a> {
         {
             own.insert(safe_path::VARIABLE.to_owned(), "1".to_owned());
         }
-        // Variables that were let through by name may be keys as well.
+        // Variables that were allowed by name may be keys as well.
         for value in also_allowed.iter().filter_map(|name| ours.get(name)) {
             self.redactor.add(value);
         }
@@ -201,7 +202,7 @@ impl<'a> Resolver<'a> {
         work_dir::private_folder(base, &self.spec.name).map_err(|(folder, why)| {
             let folder = UntrustedText::new(&folder.to_string_lossy()).to_string();
             let what = format!(
-                "server `{}` could not be started: its working directory `{folder}` cannot be used: {}",
+                "cannot start server `{}`: its working directory `{folder}` cannot be used: {}",
                 self.spec.name,
                 UntrustedText::new(&why)
             );
@@ -209,13 +210,13 @@ impl<'a> Resolver<'a> {
                 .at_server(&self.spec.name)
                 .at_field("cwd")
                 .with_remedy(format!(
-                    "Remove `{folder}`, or write `cwd` of the server with a folder of yours."
+                    "Remove `{folder}`, or set `cwd` of the server to a folder that you own."
                 ))
         })
     }
 }
 
-/// Whether a variable or header of this name holds a secret.
+/// Returns whether a variable or header of this name holds a secret.
 fn names_secret(name: &str) -> bool {
     const WORDS: &[&str] = &[
         "token",
@@ -230,14 +231,14 @@ fn names_secret(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// What the references in a written value stand for, found by the texts around them. A value that does not
-/// fit the texts gives nothing: it is hidden as a whole anyway.
+/// Returns what the references in a written value stand for, determined by the literal text around them. A value that
+/// does not match returns nothing; it is masked as a whole anyway.
 fn referenced<'v>(written: &str, value: &'v str) -> Vec<&'v str> {
     let mut found = Vec::new();
     let (mut written, mut value) = (written, value);
     while let Some((before, reference)) = written.split_once("${") {
         if before.ends_with('$') {
-            // `$${` stands for itself, so the texts no longer match one to one.
+            // `$${` is an escape, so the texts no longer match one to one.
             break;
         }
         let (Some(rest), Some((_, after))) =

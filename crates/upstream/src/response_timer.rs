@@ -1,4 +1,4 @@
-//! A time-out that signs of life renew, with a hard end.
+//! A timeout that is renewed by activity, with a hard limit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// The longest that a client may take over a question; a person may have to find something out.
+/// The longest time a client may take for a request of the server; a person may have to look something up.
 const LONGEST_QUESTION: Duration = Duration::from_secs(3600);
 
-/// When a call last showed signs of life. The time that its server waits for an answer of its client does not
-/// count.
+/// When a call was last active. The time that the server waits for its client does not count.
 #[derive(Debug)]
 pub(crate) struct CallActivity {
     begun: Instant,
-    /// Milliseconds after the beginning.
+    /// Milliseconds since `begun`.
     last: AtomicU64,
     questions: Mutex<ClientWait>,
 }
@@ -23,7 +22,7 @@ pub(crate) struct CallActivity {
 struct ClientWait {
     open: usize,
     since: Option<Instant>,
-    /// How long they were open in all, without those that are open now.
+    /// Total time of earlier waits, without the current one.
     before: Duration,
 }
 
@@ -36,20 +35,20 @@ impl CallActivity {
         }
     }
 
-    /// A sign of life came.
+    /// Records activity.
     pub(crate) fn touch(&self) {
         let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.fetch_max(millis, Ordering::Relaxed);
     }
 
-    /// A question was put to the client.
+    /// Records that a request was sent to the client.
     pub(crate) fn question_opened(&self) {
         let mut questions = self.questions();
         questions.open += 1;
         questions.since.get_or_insert_with(Instant::now);
     }
 
-    /// A question was answered, or is no longer waited for.
+    /// Records that a client request was answered or is no longer pending.
     pub(crate) fn question_closed(&self) {
         self.touch();
         let mut questions = self.questions();
@@ -65,7 +64,7 @@ impl CallActivity {
         self.begun + Duration::from_millis(self.last.load(Ordering::Relaxed))
     }
 
-    /// How long the client took over questions so far, and until when it may take over the open ones.
+    /// Returns the total time of earlier waits for the client, and until when the current wait may last.
     fn waited(&self) -> (Duration, Option<Instant>) {
         let questions = self.questions();
         let until = questions.since.map(|since| since + LONGEST_QUESTION);
@@ -79,17 +78,17 @@ impl CallActivity {
     }
 }
 
-/// How long a call may take.
+/// Time limits of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeLimit {
-    /// Without a sign of life.
+    /// Without activity.
     pub(crate) idle: Duration,
-    /// In all; zero means ten times as long.
+    /// In total; zero means ten times `idle`.
     pub(crate) max_duration: Duration,
 }
 
 impl TimeLimit {
-    /// How often the time without a sign of life fits into the whole, where nothing else is said.
+    /// The default for the total time, as a multiple of the idle time.
     const ROUNDS: u32 = 10;
 
     pub(crate) fn max_duration(self) -> Duration {
@@ -99,7 +98,7 @@ impl TimeLimit {
         }
     }
 
-    /// Runs some work; the error is the time that was exceeded. Renewing costs nothing until the time is up.
+    /// Runs a future. The error is the limit that was exceeded. Renewing the timer costs nothing until it expires.
     pub(crate) async fn limit<T>(
         self,
         activity: &CallActivity,
@@ -135,7 +134,7 @@ impl TimeLimit {
     }
 }
 
-/// A time beyond what the clock can tell never comes.
+/// Adds a duration to an instant. A sum beyond what the clock can represent becomes a time that is never reached.
 fn later(from: Instant, by: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
     from.checked_add(by).unwrap_or_else(|| from + FAR)
@@ -145,7 +144,7 @@ fn later(from: Instant, by: Duration) -> Instant {
 mod tests {
     use super::*;
 
-    /// Lets work of some seconds show a sign of life each second; when it ended and how.
+    /// Runs work of some seconds, active each second if `beats`. Returns the outcome and the elapsed seconds.
     async fn run(work: u64, beats: bool, idle: u64, max_duration: u64) -> (Result<(), u64>, u64) {
         let time_limit = TimeLimit {
             idle: Duration::from_secs(idle),

@@ -1,27 +1,27 @@
-//! A server's request for roots on its way to the session whose roots it has.
+//! Requests of servers for roots, answered by the session that owns the server's roots.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{request, result_response};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::callers::CallerRegistry;
 use crate::capabilities::declares;
-use crate::dialect::{reply, request};
 use crate::stdio_rpc::StdioRpc;
 use crate::transport::{CallOrigin, ResponseSize};
 
 pub(crate) const METHOD: &str = "roots/list";
 
-/// How long a server may take to answer the message by which it is seen whether it asks for roots.
+/// How long a server may take to answer the ping that shows whether it requests roots.
 const PING_TIME: Duration = Duration::from_secs(1);
-/// How long the client may take to answer before the first call is sent without roots.
+/// How long the client may take before the first call is sent without roots.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// How long a server is given to take in the roots that it got: it looks at folders, and does not say when it is done.
+/// How long a server gets to process the roots: it inspects folders and does not report when it is done.
 const TAKEN_TIME: Duration = Duration::from_millis(200);
 
-/// A request for roots that waits for its answer.
+/// A request for roots that waits for its response.
 pub(crate) struct RootsRequest {
     pub(crate) callers: Arc<CallerRegistry>,
     pub(crate) id: Box<RawValue>,
@@ -29,17 +29,17 @@ pub(crate) struct RootsRequest {
 }
 
 impl RootsRequest {
-    /// Asks the session that the roots are of; the frame that answers the server.
+    /// Asks the session that owns the roots. Returns the frame with the response for the server.
     pub(crate) async fn put(self) -> Option<String> {
         let roots = &self.callers.roots;
         let _answering = roots.open();
         let found = match roots.owner() {
-            // It may have a call running, and other roots by now.
+            // It may have a running call, and different roots by now.
             Some(owner) => self.callers.running_of(&owner),
             None => roots.when_called(|| self.callers.rooted()).await,
         };
         let Some((call, present)) = found else {
-            return Some(reply(&self.id, roots.known().get()));
+            return Some(result_response(&self.id, roots.known().get()));
         };
         let session = present.caller.session().to_owned();
         let params = self.params.as_deref();
@@ -52,16 +52,16 @@ impl RootsRequest {
         };
         let known = match answer {
             Some(Ok(answer)) => roots.learn(&session, &answer),
-            // A client that does not answer: what it said before still holds.
+            // The client does not answer: its previous answer still holds.
             _ => roots.known(),
         };
-        Some(reply(&self.id, known.get()))
+        Some(result_response(&self.id, known.get()))
     }
 }
 
 impl StdioRpc {
-    /// Lets the first call of a process settle the roots before it is sent: a server that asks for them beside its
-    /// first call would run that call without them.
+    /// Lets the first call settle the roots before it is sent: a server that requests them in parallel to its first
+    /// call would run that call without them.
     pub(crate) async fn settle_roots(&self, origin: CallOrigin<'_>) {
         let callers = &self.inbound.callers;
         let has_roots = declares(origin.caller.capabilities(), METHOD, None);
@@ -72,7 +72,7 @@ impl StdioRpc {
         if claim.is_outdated {
             self.notify("notifications/roots/list_changed", "{}").await;
         }
-        // A server answers in order: what it asks for at its start comes before the answer to this.
+        // A server responds in order: its requests at startup come before the response to this ping.
         let id = self.new_id();
         let ping = self.request(id, request(id, "ping", "{}"), ResponseSize::Frame, false);
         let _ = timeout(PING_TIME, ping).await;

@@ -1,9 +1,9 @@
-//! The roots that a legacy server on a pipe is given.
+//! The roots of a legacy stdio server.
 //!
-//! Such a server has one set of roots for its whole life, whatever client calls it. They are those of the first
-//! session that could give any, which is the session of the first call for a server that asks at its start; the
-//! roots of other sessions are never mixed in. A server that asks while no call runs gets an empty list, and is asked
-//! to look again when there is a call.
+//! Such a server has one set of roots for its whole life, regardless of the calling client: those of the first session
+//! that could provide any. For a server that asks at startup this is the session of the first call. Roots of other
+//! sessions are never mixed in. A server that asks while no call is running gets an empty list and a change
+//! notification when there is a call.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What a server gets where no client has roots for it.
+/// The response when no client provides roots.
 pub(crate) const NO_ROOTS: &str = r#"{"roots":[]}"#;
 /// How long a request for roots waits for the call that the server was started for.
 const CALL_TIME: Duration = Duration::from_millis(500);
 
-/// Whose roots a server has, and what they are.
+/// The roots of a server, and the session that owns them.
 #[derive(Default)]
 pub(crate) struct Roots {
     state: Mutex<RootsState>,
@@ -27,28 +27,28 @@ pub(crate) struct Roots {
 
 #[derive(Default)]
 struct RootsState {
-    /// The session that gave them, and its last answer.
+    /// The session that provided the roots, and its last response.
     given: Option<(Box<str>, Box<RawValue>)>,
     /// Whether the server got an empty list.
     was_empty: bool,
-    /// Whether a call has begun to settle them.
+    /// Whether a call has begun to settle the roots.
     is_claimed: bool,
     is_settled: bool,
     /// Requests that are being answered.
     open: usize,
-    /// How many were answered.
+    /// Requests that were answered.
     answered: usize,
 }
 
-/// The first call of a process that can give roots.
+/// Held by the first call that can provide roots.
 pub(crate) struct RootsClaim<'a> {
     roots: &'a Roots,
-    /// Whether the server has to be asked to look again.
+    /// Whether the server must be notified to ask again.
     pub(crate) is_outdated: bool,
 }
 
 impl Roots {
-    /// Whoever gets the claim settles the roots before its call is sent; all others wait for that.
+    /// Claims the roots. The holder settles them before its call is sent; all other calls wait for that.
     pub(crate) fn claim(&self) -> Option<RootsClaim<'_>> {
         let mut state = self.lock();
         if std::mem::replace(&mut state.is_claimed, true) {
@@ -68,7 +68,7 @@ impl Roots {
         }
     }
 
-    /// What a search finds, now or when a call comes; `None` when none does in time.
+    /// Waits until `search` finds something, trying again at each call. Returns `None` after a timeout.
     pub(crate) async fn when_called<T>(&self, search: impl Fn() -> Option<T>) -> Option<T> {
         let mut changes = self.changes.subscribe();
         let waiting = async {
@@ -82,19 +82,19 @@ impl Roots {
         timeout(CALL_TIME, waiting).await.ok().flatten()
     }
 
-    /// A call began.
+    /// Records that a call began.
     pub(crate) fn called(&self) {
         if self.lock().open > 0 {
             self.changes.send_replace(());
         }
     }
 
-    /// The session whose roots these are, if any were given.
+    /// Returns the session that owns the roots, if there are any.
     pub(crate) fn owner(&self) -> Option<Box<str>> {
         self.lock().given.as_ref().map(|(owner, _)| owner.clone())
     }
 
-    /// What was given last, or nothing.
+    /// Returns the last known roots, or an empty list.
     pub(crate) fn known(&self) -> Box<RawValue> {
         let mut state = self.lock();
         let known = state.given.as_ref().map(|(_, roots)| roots.clone());
@@ -102,7 +102,7 @@ impl Roots {
         known.unwrap_or_else(|| RawValue::from_string(NO_ROOTS.to_owned()).unwrap_or_default())
     }
 
-    /// A session gave its roots; what is known then. Only the first that does so counts.
+    /// Stores the roots of a session, if it is the first that provides any or the owner. Returns the known roots.
     pub(crate) fn learn(&self, session: &str, roots: &RawValue) -> Box<RawValue> {
         {
             let mut state = self.lock();
@@ -114,7 +114,7 @@ impl Roots {
         self.known()
     }
 
-    /// A request is being answered, until what is given back is dropped.
+    /// Marks a request as being answered until the guard is dropped.
     pub(crate) fn open(&self) -> OpenRootsRequest<'_> {
         self.lock().open += 1;
         OpenRootsRequest(self)
@@ -135,14 +135,14 @@ impl Roots {
 }
 
 impl RootsClaim<'_> {
-    /// Waits until no request is open; whether the server asked at all.
+    /// Waits until no request is open. Returns whether the server asked at all.
     pub(crate) async fn answered(&self) -> bool {
         self.roots.until(|state| state.open == 0).await;
         self.roots.lock().answered > 0
     }
 }
 
-/// However the first call goes on, the others wait no longer.
+/// Whatever happens to the first call, the others stop waiting.
 impl Drop for RootsClaim<'_> {
     fn drop(&mut self) {
         self.roots.lock().is_settled = true;

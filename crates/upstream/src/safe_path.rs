@@ -1,16 +1,16 @@
-//! Keeps Python from taking modules from the working directory.
+//! Prevents Python from importing modules from the working directory.
 
 use std::path::Path;
 
 /// Makes Python leave the working directory out of its module path.
 pub(crate) const VARIABLE: &str = "PYTHONSAFEPATH";
 
-/// Options of `python` that take the next word as their value.
+/// Options of `python` that take the next argument as their value.
 const VALUE_OPTIONS: &[&str] = &["-W", "-X", "--check-hash-based-pycs"];
 
-/// Whether a command needs the variable. In a folder that others may have filled, every command does, because it may
-/// start Python in turn; in the private folder of the server only Python itself, which could otherwise be made to run
-/// what the server was told to write there.
+/// Returns whether a command needs the variable. In a folder that others may have filled every command does, because it
+/// may start Python in turn. In the server's private folder only Python itself does, which could otherwise be tricked
+/// into running what the server was asked to write there.
 pub(crate) fn is_needed(program: &str, args: &[String], is_private: bool) -> bool {
     !runs_script(program, args) && (!is_private || is_python(program))
 }
@@ -25,8 +25,8 @@ fn name_of(program: &str) -> &str {
     name.and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Whether the command runs a Python script by its path. Python then puts the folder of the script on its module
-/// path and not the working directory; with the variable set, the script would not find its own modules.
+/// Returns whether the command runs a Python script by path. Python then puts the folder of the script on its module
+/// path instead of the working directory; with the variable set, the script would not find its own modules.
 fn runs_script(program: &str, args: &[String]) -> bool {
     match name_of(program) {
         "uv" => args

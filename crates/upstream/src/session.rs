@@ -1,15 +1,16 @@
-//! A conversation over any transport: its lists, and what to do when a remembered era turns out wrong.
+//! The protocol over any transport: lists, and detecting the era again if the stored one is wrong.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use pegboard_jsonrpc::quoted;
 use pegboard_model::{ConfigHash, Era, Limits, Reason, ToolError, ToolResult};
 use serde_json::value::RawValue;
 
 use crate::capabilities::ServerCapabilities;
 use crate::contract::{Handshake, OfferKind, ToolListing};
-use crate::dialect::{ClientInfo, Dialect, quoted};
+use crate::dialect::{ClientInfo, Dialect};
 use crate::era_retries::EraRetries;
 use crate::errors::{ErrorContext, format_duration};
 use crate::list_kind::{ListKind, may_offer};
@@ -18,7 +19,7 @@ use crate::redact::Redactor;
 use crate::subscriptions::Subscriptions;
 use crate::transport::{RpcRequest, RpcTransport};
 
-/// How the conversation is led.
+/// The result of the handshake and what follows from it.
 pub(crate) struct Negotiated {
     handshake: Handshake,
     pub(crate) dialect: Dialect,
@@ -41,7 +42,7 @@ impl Negotiated {
     }
 }
 
-/// Takes the server's own secrets out of what it says of itself.
+/// Masks the server's own secrets in its handshake.
 fn mask_handshake(handshake: &mut Handshake, redactor: &Redactor) {
     if let Some(instructions) = &mut handshake.instructions {
         redactor.mask(instructions);
@@ -52,28 +53,28 @@ fn mask_handshake(handshake: &mut Handshake, redactor: &Redactor) {
     }
 }
 
-/// The fixed facts of a conversation.
+/// Fixed parameters of a session.
 pub(crate) struct SessionConfig {
     pub(crate) errors: ErrorContext,
     pub(crate) limits: Limits,
     pub(crate) client: ClientInfo,
-    /// How long the whole list may take.
+    /// How long a complete list may take.
     pub(crate) list_time: Duration,
     pub(crate) hash: ConfigHash,
     pub(crate) era_retries: Arc<EraRetries>,
 }
 
-/// A conversation over a transport.
+/// A session with a server over a transport.
 pub(crate) struct Session<W> {
     pub(crate) transport: W,
     pub(crate) setup: SessionConfig,
     first: Negotiated,
-    /// What was learnt when the remembered era turned out wrong.
+    /// What was detected when the stored era turned out to be wrong.
     redetected: OnceLock<Negotiated>,
-    /// Whether a request succeeded, so that the era is beyond doubt.
+    /// Whether a request succeeded, so that the era is certain.
     pub(crate) proven: AtomicBool,
     redetecting: tokio::sync::Mutex<()>,
-    /// The level of logging that was last asked for, and the session it was asked for in.
+    /// The last requested log level, and the generation in which it was requested.
     pub(crate) level: Mutex<Option<(u64, String)>>,
     pub(crate) subscriptions: Arc<Subscriptions>,
 }
@@ -85,7 +86,7 @@ impl<W: RpcTransport> Session<W> {
         handshake: Handshake,
         subscriptions: Arc<Subscriptions>,
     ) -> Self {
-        // An assumed handshake comes from memory; an asked server always tells what it declares.
+        // An assumed handshake is stored knowledge; a server that was asked always declares something.
         let proven = AtomicBool::new(handshake.declares_tools.is_some());
         let first = Negotiated::new(handshake, &setup.client, &setup.errors.redactor);
         Self {
@@ -108,17 +109,17 @@ impl<W: RpcTransport> Session<W> {
         &self.agreed().dialect
     }
 
-    /// What the server declared.
+    /// Returns the capabilities that the server declared.
     pub(crate) fn has(&self) -> ServerCapabilities {
         self.agreed().has
     }
 
-    /// All pages of the list of tools, within the time for it.
+    /// Fetches all pages of the list of tools, within the time limit.
     pub(crate) async fn list(&self) -> ToolResult<ToolListing> {
         self.list_of(ListKind::Tools).await
     }
 
-    /// All pages of another list; a server without it has nothing in it.
+    /// Fetches all pages of another list. A server without the capability has an empty list.
     pub(crate) async fn offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
         if !may_offer(kind, self.has()) {
             return Ok(Vec::new());
@@ -134,7 +135,7 @@ impl<W: RpcTransport> Session<W> {
             Err(_) => {
                 self.mark_era_unproven();
                 let limit = format_duration(limit);
-                let what = format_args!("did not give its {} within {limit}", list.entries());
+                let what = format_args!("did not return its {} within {limit}", list.entries());
                 Err(self.setup.errors.error(Reason::DiscoveryTimeout, what))
             }
         };
@@ -162,8 +163,8 @@ impl<W: RpcTransport> Session<W> {
         !self.proven.load(Ordering::Relaxed) && self.redetected.get().is_none()
     }
 
-    /// Lets the next connection learn the era anew, unless it is proven: a server that is spoken to in the
-    /// wrong way may fall silent or end.
+    /// Lets the next connection detect the era again, unless it is certain: a server that is addressed in the wrong era
+    /// may fall silent or exit.
     pub(crate) fn mark_era_unproven(&self) {
         if self.is_era_unproven() {
             self.setup.era_retries.add(self.setup.hash);
@@ -207,7 +208,7 @@ impl<W: RpcTransport> Session<W> {
         .await
     }
 
-    /// Whether the era was learnt anew after an error that a wrong era may have caused.
+    /// Detects the era again after an error that a wrong era may have caused. Returns whether it succeeded.
     pub(crate) async fn redetect_era(&self, error: &ToolError) -> bool {
         match error.reason {
             Reason::ServerExited => {

@@ -1,8 +1,9 @@
-//! Tests: what passes between a client and a server while a call runs, whatever the transport.
+//! Tests of messages between a client and a server during a call, independent of the transport.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::meta;
 use pegboard_model::{Reason, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -12,7 +13,6 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind,
     OutcomeKind,
 };
-use crate::dialect::LOG_LEVEL;
 use crate::session::Session;
 use crate::stdio_listen::listen;
 use crate::testing::ClientAnswer::{Never, Refusal, Result as Answers};
@@ -35,7 +35,7 @@ async fn call(session: &Session<Memory>, options: CallOptions) -> ToolResult<Cal
     session.call("tool", &raw("{}"), options).await
 }
 
-/// Starts a call and waits until the server has it; its id at the server.
+/// Starts a call and waits until the server has received it. Returns the server's id of the call.
 async fn begin(
     session: &Arc<Session<Memory>>,
     peer: &mut Peer,
@@ -151,7 +151,7 @@ async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
 async fn r_gate_03_the_log_level_is_sent_in_the_form_of_the_era() {
     let at = |level: &str| {
         let mut meta = Map::new();
-        meta.insert(LOG_LEVEL.into(), level.into());
+        meta.insert(meta::LOG_LEVEL.into(), level.into());
         CallOptions {
             meta: Some(meta),
             ..CallOptions::with_timeout(Duration::from_secs(10))
@@ -165,7 +165,7 @@ async fn r_gate_03_the_log_level_is_sent_in_the_form_of_the_era() {
                 let asked = peer.json().await;
                 let level = match asked["method"].as_str().unwrap() {
                     "logging/setLevel" => format!("set {}", asked["params"]["level"]),
-                    _ => format!("call {}", asked["params"]["_meta"][LOG_LEVEL]),
+                    _ => format!("call {}", asked["params"]["_meta"][meta::LOG_LEVEL]),
                 };
                 seen.push(level);
                 peer.result(asked["id"].as_u64().unwrap(), "{}").await;
@@ -264,7 +264,7 @@ async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
         .await;
     peer.write(&note("cancelled", "{\"requestId\":\"one\"}"))
         .await;
-    // The reading never waits: a ping is answered though two questions are open.
+    // Reading never blocks: a ping is answered although two requests are pending.
     peer.write(&question("3", "ping", "{}")).await;
     assert_eq!(peer.json().await["id"], 3);
     peer.result(id, "{}").await;

@@ -1,4 +1,4 @@
-//! Tests: what a server on a pipe, which all clients share, sends without saying whom it is for.
+//! Tests of messages of a stdio server, whose connection all clients share, that do not name their recipient.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn call(
     })
 }
 
-/// The next message that is a request or a notification, and the answers before it.
+/// Returns the id of the next message with this method, and the messages before it.
 async fn until(peer: &mut Peer, method: &str) -> (u64, Vec<Value>) {
     let mut before = Vec::new();
     loop {
@@ -47,7 +47,7 @@ async fn until(peer: &mut Peer, method: &str) -> (u64, Vec<Value>) {
 #[tokio::test(start_paused = true)]
 async fn r_gate_03_a_server_that_asks_for_roots_at_its_start_has_them_before_its_first_call() {
     let (session, mut peer) = session_with_roots(false, "{}", true);
-    // It asks before any call is there, as servers do after `initialized`.
+    // It asks before any call is running, as servers do after `initialized`.
     peer.write(ASK_ROOTS).await;
     let a = Client::new("a", Answers(ROOTS_A));
     let running = call(&session, &a);
@@ -76,7 +76,7 @@ async fn r_gate_03_roots_are_those_of_the_first_session_that_gave_them_and_are_n
     let (first_id, before) = until(&mut peer, "tools/call").await;
     assert_eq!(before[0]["result"]["roots"][0]["uri"], "file:///a");
 
-    // Another session calls too, and asks for nothing of its own; then the first one is gone.
+    // Another session calls as well and is not asked for roots; then the call of the first session ends.
     let second = call(&session, &b);
     let (second_id, before) = until(&mut peer, "tools/call").await;
     assert!(before.is_empty(), "{before:?}");
@@ -127,7 +127,7 @@ async fn r_gate_03_log_messages_between_calls_reach_the_sessions_that_called_and
     }
     peer.write(&line(1)).await;
     let running = {
-        // A later message of the pipe is read after the first.
+        // The server's messages are read in order.
         let running = call(&session, &b);
         let (id, _) = until(&mut peer, "tools/call").await;
         peer.write(&line(2)).await;
@@ -155,7 +155,7 @@ async fn r_sec_01_a_flood_of_changes_is_announced_a_few_times_and_its_end_is_not
         for _ in 0..100 {
             peer.write(&changed.repeat(1_000)).await;
         }
-        // What is read after the flood proves that all of it was read.
+        // Reading the response to a ping proves that the whole flood was read.
         peer.write("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
             .await;
         peer.line().await;

@@ -1,4 +1,4 @@
-//! The only place that creates processes.
+//! The only module that creates processes.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -38,7 +38,7 @@ pub(crate) struct Spawned {
     pub(crate) stderr: ChildStderr,
 }
 
-/// Starts a server's process in a process group of its own.
+/// Starts a server's process in its own process group.
 pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<Spawned> {
     let (told, started) = oneshot::channel();
     let runtime = tokio::runtime::Handle::current();
@@ -47,14 +47,14 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
         let launch = launch.clone();
         move || {
             let _runtime = runtime.enter();
-            // When nobody waits any more, dropping the process kills it.
+            // If the receiver is gone, dropping the process kills it.
             let _ = told.send(start(&launch, mark));
         }
     };
     let no_thread = || {
         errors.error(
             Reason::SpawnResource,
-            "could not be started: the system gives no thread for it",
+            "could not be started: no thread could be created",
         )
     };
     launchers()
@@ -111,8 +111,8 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
     }
 }
 
-/// The file that a bare name means on the server's own PATH. Looked up here because the system's quick way
-/// to start a process takes no name when PATH is given anew; an unknown name is left to the system's error.
+/// Returns the file that a bare name refers to on the server's own PATH. Looked up here because the system's fast way
+/// to start a process takes no name if PATH is changed. An unknown name is left to the system's error.
 fn found_in_path(launch: &Launch) -> PathBuf {
     let name = Path::new(&launch.program);
     let folders = launch
@@ -131,7 +131,7 @@ fn found_in_path(launch: &Launch) -> PathBuf {
         .unwrap_or_else(|| name.to_owned())
 }
 
-/// Starts the program as a watcher, out of reach of the terminal's signals.
+/// Starts the program as a watcher, detached from the terminal's signals.
 #[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
 pub(crate) fn start_watcher(program: &Path, owner: &str) -> std::io::Result<std::process::Child> {
     use std::os::unix::process::CommandExt;
@@ -147,13 +147,13 @@ pub(crate) fn start_watcher(program: &Path, owner: &str) -> std::io::Result<std:
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Threads that live as long as the program, because a child dies with the thread that started it. As many as there
-/// are cores: starting more processes at a time than that only makes each of them slower.
+/// Threads that live as long as the program, because a child dies with the thread that started it. As many as there are
+/// cores: starting more processes at a time only makes each of them slower.
 fn launchers() -> Option<&'static Sender<Job>> {
     static LAUNCHERS: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let start = || {
         if has_watcher_program() {
-            // Whatever the servers of this program start stays findable, whatever it clears or leaves.
+            // Processes started by servers stay findable, even if they clear their environment or leave their group.
             subreaper::adopt_orphans();
             owner_limit::mark_ourselves();
         } else {
@@ -169,14 +169,14 @@ fn launchers() -> Option<&'static Sender<Job>> {
                 .spawn(move || launch_all(&queue))
                 .is_ok()
         };
-        // `filter` rather than `any`: every thread is to be started.
+        // `filter` rather than `any`: every thread must be started.
         ((0..cores).filter(|core| thread(*core)).count() > 0).then_some(jobs)
     };
     LAUNCHERS.get_or_init(start).as_ref()
 }
 
-/// Before the first server of this program starts, what an earlier one left is looked for, beside the work. In a
-/// program that is watched, the watcher looks.
+/// Kills in the background what an earlier program left, before the first server starts. In a watched program the
+/// watcher does this.
 fn sweep_beside() {
     let thread = std::thread::Builder::new().name("pegboard-sweep".to_owned());
     // Without a thread the next program will do it.
@@ -199,18 +199,18 @@ fn explain(error: &std::io::Error, launch: &Launch, errors: &ErrorContext) -> To
         return errors
             .error(
                 Reason::SpawnFailed,
-                format_args!("could not be started: its folder `{folder}` is not there"),
+                format_args!("could not be started: its folder `{folder}` does not exist"),
             )
             .at_field("cwd")
-            .with_remedy("Create the folder, or correct `cwd` of the server.");
+            .with_remedy("Create the folder, or fix `cwd` of the server.");
     }
     let path = launch.env.get("PATH").map_or("", String::as_str);
     match error.kind() {
         ErrorKind::NotFound if find(launch, path).is_some() => errors
-            .error(Reason::SpawnFailed, format_args!("could not be started: the interpreter that `{program}` names in its first line is not there"))
-            .with_remedy("Install the interpreter, or write it as `command` with the script as its first argument."),
+            .error(Reason::SpawnFailed, format_args!("could not be started: the interpreter in the first line of `{program}` does not exist"))
+            .with_remedy("Install the interpreter, or set it as `command` with the script as the first argument."),
         ErrorKind::NotFound if launch.program.contains('/') => {
-            errors.error(Reason::SpawnNotFound, format_args!("could not be started: there is no `{program}`"))
+            errors.error(Reason::SpawnNotFound, format_args!("could not be started: `{program}` does not exist"))
         }
         ErrorKind::NotFound => {
             let not_found = format_args!("could not be started: `{program}` not found in PATH");
@@ -218,7 +218,7 @@ fn explain(error: &std::io::Error, launch: &Launch, errors: &ErrorContext) -> To
             match suggest_program(&launch.program, path) {
                 Some(near) => {
                     let near = UntrustedText::new(&near);
-                    error.with_remedy(format!("Did you mean `{near}`? Correct `command` of the server."))
+                    error.with_remedy(format!("Did you mean `{near}`? Fix `command` of the server."))
                 }
                 None => {
                     let folders = path.replace(':', ", ");
@@ -228,7 +228,7 @@ fn explain(error: &std::io::Error, launch: &Launch, errors: &ErrorContext) -> To
             }
         }
         ErrorKind::PermissionDenied => {
-            errors.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` may not be executed"))
+            errors.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` is not executable"))
         }
         _ if is_shortage(error) => {
             errors.error(Reason::SpawnResource, format_args!("could not be started now: {}", system_words(error)))
@@ -251,7 +251,7 @@ fn is_shortage(error: &std::io::Error) -> bool {
     })
 }
 
-/// The file that a program's name means, if there is one.
+/// Returns the file that a program's name refers to, if there is one.
 fn find(launch: &Launch, path: &str) -> Option<PathBuf> {
     let base = launch.cwd.as_deref().unwrap_or(Path::new("."));
     let mut candidates: Vec<PathBuf> = if launch.program.contains('/') {

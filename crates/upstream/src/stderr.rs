@@ -1,4 +1,4 @@
-//! A server's stderr: the newest part is kept, lines go to the log, and a flood costs nothing but reading.
+//! A server's stderr: keeps the newest part, logs lines, and skips floods.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use crate::contract::LogSink;
 use crate::errors::ErrorContext;
 use crate::redact::{Redactor, truncate};
 
-/// What is read at a time: a whole pipe.
+/// Bytes read at a time: a whole pipe.
 const CHUNK: usize = 64 * 1024;
-/// A longer line is passed on in parts.
+/// Longer lines are emitted in parts.
 const LINE_BYTES: usize = 8 * 1024;
-/// What is looked at within one window; the rest of a flood is dropped unread.
+/// Bytes processed per window; the rest of a flood is dropped.
 const WINDOW_BYTES: usize = 512 * 1024;
 const WINDOW: Duration = Duration::from_secs(1);
 
@@ -39,7 +39,7 @@ impl Ring {
         }
     }
 
-    /// The text that is kept.
+    /// Returns the stored text.
     pub(crate) fn text(&self) -> String {
         self.lock()
             .kept
@@ -88,7 +88,7 @@ pub(crate) async fn drain<R: AsyncRead + Unpin>(
     let mut window = Instant::now();
     let mut looked_at = 0;
     let mut dropped = 0usize;
-    // The end of a flood is what tells why it came; only its newest part is kept.
+    // The end of a flood explains its cause; only its newest part is kept.
     let mut newest = Vec::new();
     loop {
         let count = match source.read(&mut chunk).await {
@@ -119,7 +119,7 @@ pub(crate) async fn drain<R: AsyncRead + Unpin>(
     splitter.finish(&mut emit);
 }
 
-/// Cuts bytes into lines and cleans each of them.
+/// Splits bytes into lines and redacts each of them.
 struct Splitter {
     pending: Vec<u8>,
     redactor: Arc<Redactor>,
@@ -138,7 +138,7 @@ impl Splitter {
         }
     }
 
-    /// Passes on the start of a long line; what may be the start of a secret waits for the rest.
+    /// Emits the start of a long line, and holds back what may be the start of a secret.
     fn emit_part(&mut self, emit: &mut impl FnMut(&str)) {
         let text = String::from_utf8_lossy(&self.pending).into_owned();
         let cleaned = self.redactor.clean(&text);
@@ -165,7 +165,7 @@ impl Splitter {
         }
     }
 
-    /// Goes on after a flood. The first line of its newest part may begin inside a secret, so it is left out.
+    /// Continues after a flood. The first line of its newest part may begin inside a secret, so it is dropped.
     fn resume(&mut self, dropped: &mut usize, newest: &mut Vec<u8>, emit: &mut impl FnMut(&str)) {
         if newest.is_empty() {
             return;
@@ -173,7 +173,7 @@ impl Splitter {
         let whole_lines = memchr::memchr(b'\n', newest).map_or(newest.len(), |end| end + 1);
         *dropped += whole_lines + self.pending.len();
         self.pending.clear();
-        emit(&format!("[{dropped} bytes of a flood left out]"));
+        emit(&format!("[{dropped} bytes of a flood omitted]"));
         self.feed(newest.get(whole_lines..).unwrap_or_default(), emit);
         *dropped = 0;
         newest.clear();
@@ -268,6 +268,6 @@ mod tests {
         assert!(text.len() <= 64 * 1024);
         assert!(text.ends_with("the end\n"));
         assert!(lines.iter().map(String::len).sum::<usize>() < 64 * 1024 * 1024);
-        assert!(text.contains("bytes of a flood left out"));
+        assert!(text.contains("bytes of a flood omitted"));
     }
 }

@@ -1,4 +1,4 @@
-//! A server that runs as a child process and speaks on its standard input and output.
+//! A server that runs as a child process and communicates over stdin and stdout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pegboard_jsonrpc::{RpcResponse, request, revision};
 use pegboard_model::{Era, Limits, Reason, Timestamp, ToolError, ToolResult, package_runner};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -16,8 +17,7 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
     LogSink, OfferKind, ToolListing, Upstream,
 };
-use crate::dialect::{ClientInfo, MODERN_VERSION, MODERN_VERSIONS, request};
-use crate::envelope::RpcResponse;
+use crate::dialect::ClientInfo;
 use crate::era_detection::{HandshakeClient, HandshakeFailure, HandshakeTransport};
 use crate::errors::{ErrorContext, format_duration};
 use crate::handshake::assumed_handshake;
@@ -32,7 +32,7 @@ use crate::subscriptions::Subscriptions;
 use crate::supervise::{ProcessHandle, Supervisor, supervise};
 use crate::transport::{CallOrigin, ResponseSize, RpcRequest, RpcTransport};
 
-/// What is needed to start a server and open the conversation.
+/// What is needed to start a server and perform the handshake.
 pub(crate) struct StdioOpening<'a> {
     pub(crate) launch: Launch,
     pub(crate) hint: &'a ConnectHint,
@@ -41,7 +41,7 @@ pub(crate) struct StdioOpening<'a> {
     pub(crate) budget: Duration,
 }
 
-/// How the next opening is tried.
+/// How the next handshake is attempted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OpeningMode {
     AssumeModern,
@@ -50,7 +50,7 @@ enum OpeningMode {
 }
 
 impl StdioOpening<'_> {
-    /// Starts the server, again where a fresh process is needed, and agrees on the protocol.
+    /// Starts the server, again if a fresh process is needed, and performs the handshake.
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
         let deadline = Instant::now() + self.budget;
         let mut way = match self.hint.era {
@@ -88,7 +88,7 @@ impl StdioOpening<'_> {
             };
             pipe.process.stop(StopMode::Firm).await;
             way = match way {
-                // What was remembered is wrong, so everything is open again.
+                // The stored era is wrong, so it is detected again.
                 OpeningMode::Initialize
                     if is_remembered && setback.error.reason != Reason::DiscoveryTimeout =>
                 {
@@ -115,8 +115,9 @@ impl StdioOpening<'_> {
             OpeningMode::AssumeModern => {
                 pipe.rpc.modern.store(true, Ordering::Relaxed);
                 let version = self.hint.protocol_version.as_deref();
-                let version = version.filter(|version| MODERN_VERSIONS.contains(version));
-                Ok(assumed_handshake(version.unwrap_or(MODERN_VERSION)))
+                let version =
+                    version.filter(|version| revision::MODERN_REVISIONS.contains(version));
+                Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
             }
         }
     }
@@ -124,7 +125,7 @@ impl StdioOpening<'_> {
     fn too_late(&self, stderr: &str) -> ToolError {
         let errors = &self.setup.errors;
         let what = format_args!(
-            "did not open the conversation within {}",
+            "did not complete the handshake within {}",
             format_duration(self.budget)
         );
         let error = errors.with_stderr(errors.error(Reason::DiscoveryTimeout, what), stderr);
@@ -203,7 +204,7 @@ impl Pipe {
         }
     }
 
-    /// An opening that was refused is explained best by what the server wrote to stderr.
+    /// Adds stderr to the error of a refused handshake, which usually explains it.
     fn explained(&self, error: ToolError) -> ToolError {
         match error.reason {
             Reason::HandshakeFailed | Reason::VersionUnsupported => {
@@ -273,7 +274,7 @@ struct StdioUpstream {
 }
 
 impl StdioUpstream {
-    /// Legacy servers announce changes unasked; modern ones want to be asked, once.
+    /// Subscribes to notifications of a modern server, once. Legacy servers send them without being asked.
     fn listen(&self) {
         if self.session.handshake().era == Era::Modern
             && let Ok(runtime) = Handle::try_current()
@@ -283,7 +284,7 @@ impl StdioUpstream {
             let subscriptions = Arc::clone(&self.session.subscriptions);
             let dialect = self.session.dialect().clone();
             let mut listening = Box::pin(listen(rpc, dialect, subscriptions, self.session.has()));
-            // Its first step sends the wish, so that it stands before whatever is sent next.
+            // The first poll sends the request, so that it precedes whatever is sent next.
             let mut nobody = Context::from_waker(Waker::noop());
             if listening.as_mut().poll(&mut nobody).is_pending() {
                 runtime.spawn(listening);
@@ -324,7 +325,7 @@ impl Upstream for StdioUpstream {
     }
 
     fn announcements(&self) -> broadcast::Receiver<Announcement> {
-        // Whoever asks misses nothing that comes from now on, so the subscription is first.
+        // Subscribe first, so that nothing is missed from now on.
         let announcements = self.session.transport.rpc.inbound.announcements();
         self.listen();
         announcements

@@ -1,4 +1,4 @@
-//! Asks a modern server on a pipe to announce changes, and asks again when something else is watched.
+//! Keeps a `subscriptions/listen` request open at a modern stdio server and repeats it when the subscriptions change.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use pegboard_jsonrpc::RpcResponse;
 use pegboard_model::ToolResult;
 
 use crate::capabilities::ServerCapabilities;
 use crate::dialect::Dialect;
-use crate::envelope::RpcResponse;
 use crate::stdio_rpc::StdioRpc;
 use crate::subscriptions::{LISTEN, Subscriptions};
 use crate::transport::{ResponseSize, RpcRequest};
 
-/// How long a server that ended the announcements is left alone before it is asked again.
+/// The pause before a server is asked again that ended the stream of notifications.
 const PAUSE: Duration = Duration::from_secs(5);
 
 type ListenRequest<'a> = Pin<Box<dyn Future<Output = ToolResult<RpcResponse>> + Send + 'a>>;
 
-/// Listens until the conversation ends. The request stays open as long as the server announces.
+/// Listens until the connection ends. The request stays pending as long as the server sends notifications.
 pub(crate) async fn listen(
     rpc: Arc<StdioRpc>,
     dialect: Dialect,
@@ -45,7 +45,7 @@ pub(crate) async fn listen(
         let frame = RpcRequest::own(&dialect, LISTEN, &members).frame(id);
         let mut open: ListenRequest<'_> =
             Box::pin(rpc.request(id, frame, ResponseSize::Frame, true));
-        // It is sent before the earlier one is taken back, so that nothing is missed between them.
+        // Sent before the earlier one is cancelled, so that nothing is missed in between.
         let mut ended = poll_fn(|context| {
             Poll::Ready(match open.as_mut().poll(context) {
                 Poll::Ready(answer) => Some(answer),
@@ -73,12 +73,12 @@ pub(crate) async fn listen(
                 subscriptions.settle(version);
                 match answer {
                     Err(_) if rpc.ended().is_some() => return,
-                    // It does not know the request; another filter may suit it better.
+                    // It does not support the request; a different filter may work.
                     Ok(RpcResponse::Error(_)) => tokio::select! {
                         _ = changes.changed() => {}
                         _ = rpc.wait_end() => return,
                     },
-                    // Its answer was damaged, or it ended the announcements.
+                    // The response was malformed, or the server ended the stream.
                     Err(_) | Ok(RpcResponse::Result(_) | RpcResponse::TooDeep(_)) => {
                         tokio::time::sleep(PAUSE).await;
                     }

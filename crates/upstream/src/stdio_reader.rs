@@ -1,16 +1,16 @@
-//! The reading side of a link: from lines to messages, and what is done about lines that are none.
+//! The reading side of a stdio connection: turns lines into messages and handles lines that are not messages.
 
 use std::str::Utf8Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{Message, MessageError, Request, RpcResponse, parse, parse_batch};
 use pegboard_model::Reason;
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
 use crate::callers::MessageSource;
-use crate::envelope::{Message, MessageError, RpcResponse, ServerRequest, batch, parse};
 use crate::flood::FloodControl;
 use crate::frame::{LineFault, LineReader};
 use crate::inbound::RequestAction;
@@ -22,11 +22,11 @@ use crate::outbox::WriteMode;
 use crate::stdio_rpc::{ReadEnd, StdioRpc};
 use crate::token_bucket::TokenBucket;
 
-/// How long the rest of an answer may take that a line end cut off.
+/// How long the rest of a response may take that was cut off by a line end.
 const REST_TIME: Duration = Duration::from_secs(1);
 
 impl StdioRpc {
-    /// Reads until the stream ends or the server breaks a rule.
+    /// Reads until the stream ends or the server violates a limit.
     pub(crate) async fn read_all<R: AsyncRead + Unpin>(self: &Arc<Self>, source: R) -> ReadEnd {
         let mut lines = LineReader::new(source);
         let mut unfinished = None;
@@ -60,13 +60,13 @@ impl StdioRpc {
             flood.taken(line, unsolicited, self.inbound.take_last_change());
             if more > 0 && !noise.take(more) {
                 let what =
-                    "writes too much to its standard output that is not protocol, and was stopped";
+                    "writes too much to its standard output that is not MCP, and was stopped";
                 return ReadEnd::Broken(self.errors.error(Reason::StdoutPollution, what));
             }
         }
     }
 
-    /// Reads the next line. While an answer is unfinished that says which request it is for, the wait is short.
+    /// Reads the next line. The wait is short while a response with a known id is incomplete.
     async fn next_line<R: AsyncRead + Unpin>(
         &self,
         lines: &mut LineReader<R>,
@@ -97,8 +97,8 @@ impl StdioRpc {
             ),
             LineFault::CarriageReturns => (
                 Reason::FrameInvalid,
-                "ends its messages by a carriage return alone, and was stopped; \
-                 each must end by a line feed"
+                "ends its messages with a carriage return alone, and was stopped; \
+                 each must end with a line feed"
                     .to_owned(),
             ),
         };
@@ -119,7 +119,7 @@ impl StdioRpc {
         };
         let text = trim_bom(text);
         if text.starts_with('[') {
-            match batch(text) {
+            match parse_batch(text) {
                 Ok(messages) => messages
                     .iter()
                     .for_each(|message| self.take_message(message.get(), &mut None)),
@@ -150,7 +150,7 @@ impl StdioRpc {
         }
     }
 
-    /// What follows the first object of a line, one object at a time: a line may hold many.
+    /// Handles what follows the first object of a line, one object at a time, because a line may hold many.
     fn take_rest(self: &Arc<Self>, mut rest: &str, unfinished: &mut Option<PartialMessage>) {
         while let Some((first, more)) = split_first_object(rest) {
             self.take_message(first, unfinished);
@@ -162,7 +162,7 @@ impl StdioRpc {
     fn act_on(self: &Arc<Self>, message: Message<'_>) {
         self.inbound.mark_protocol_seen();
         match message {
-            Message::Response { id, answer } => self.deliver(id, answer),
+            Message::Response { id, response } => self.deliver(id, response),
             Message::UnaddressedError(error) => self.inbound.handle_unaddressed_error(&error),
             Message::Notification { method, params } => {
                 self.inbound
@@ -172,7 +172,7 @@ impl StdioRpc {
         }
     }
 
-    /// A line that is not UTF-8. It cannot be repaired, because nothing says what its bytes mean.
+    /// Handles a line that is not UTF-8. It cannot be repaired, because the meaning of its bytes is unknown.
     fn take_undecodable(&self, line: &[u8], error: Utf8Error) {
         let text = String::from_utf8_lossy(line);
         let text = trim_bom(&text);
@@ -191,7 +191,7 @@ impl StdioRpc {
         }
     }
 
-    /// A line that is not JSON: noise, or an answer that can be read in part.
+    /// Handles a line that is not JSON: noise, or a response that can be read in part.
     fn take_damaged(&self, text: &str, unfinished: &mut Option<PartialMessage>) {
         self.inbound.note_noise(text);
         if let Some(start) = unfinished.take() {
@@ -222,8 +222,8 @@ impl StdioRpc {
         }
     }
 
-    /// Fails the caller whose answer was damaged. Where the answer does not say whose it is, every caller fails:
-    /// one of them would wait in vain, and it is not known which.
+    /// Fails the caller whose response was malformed. If the response does not name its request, every caller fails:
+    /// one of them would wait in vain, and it is unknown which.
     fn fail(&self, id: Option<u64>, why: &str) {
         self.inbound.count_invalid();
         let waiting = match id {
@@ -233,21 +233,21 @@ impl StdioRpc {
                 .collect::<Vec<_>>(),
         };
         let error = match id {
-            Some(_) => format!("gave an answer that {why}"),
-            None => format!("gave an answer that {why}; it is not known which request it is for"),
+            Some(_) => format!("sent a response that {why}"),
+            None => format!("sent a response that {why}; the request it belongs to is unknown"),
         };
         for caller in waiting {
             let _ = caller.send(Err(self.errors.error(Reason::FrameInvalid, &error)));
         }
     }
 
-    fn take_request(self: &Arc<Self>, request: &ServerRequest<'_>) {
+    fn take_request(self: &Arc<Self>, request: &Request<'_>) {
         let is_modern = self.modern.load(Ordering::Relaxed);
         match self
             .inbound
             .handle_request(request, is_modern, MessageSource::Shared)
         {
-            // A server that asks without reading our answers loses them; reading never waits for writing.
+            // A server that sends requests without reading our responses loses them; reading never waits for writing.
             RequestAction::Reply(frame) => self.outgoing.try_send(frame),
             later => {
                 let outgoing = Arc::clone(&self.outgoing);
@@ -268,7 +268,7 @@ impl StdioRpc {
             self.inbound.count_invalid();
             self.errors.error(
                 Reason::FrameInvalid,
-                format_args!("gave an answer that {why}"),
+                format_args!("sent a response that {why}"),
             )
         });
         let _ = caller.send(answer);
@@ -290,7 +290,7 @@ mod tests {
     use crate::stdio_rpc::ask;
     use crate::testing::{pair, pair_with};
 
-    /// Whether the answer came (its text), or the words of the error; time is paused, so that no wait counts.
+    /// Returns the text of the response or the message of the error, and the elapsed time. Time is paused.
     async fn damaged(lines: &[u8]) -> (String, Duration) {
         let (rpc, reading, mut peer) = pair();
         let begun = tokio::time::Instant::now();
@@ -367,7 +367,7 @@ mod tests {
             ),
             (
                 b"{\"jsonrpc\":\"2.0\",\"result\":{\"t\":NaN},\"id\":1}\n",
-                "which request",
+                "belongs to is unknown",
             ),
             (
                 b"{\"jsonrpc\":\"2.0\",\"id\":1,\n\"result\":{}}\n",

@@ -1,46 +1,45 @@
-//! Requests and answers over one pair of byte streams, with an id space of our own.
+//! Requests and responses over a pair of byte streams, with ids of our own.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pegboard_jsonrpc::{RpcResponse, cancelled, notification};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 
-use crate::dialect::{cancelled, notification};
-use crate::envelope::RpcResponse;
 use crate::errors::ErrorContext;
 use crate::inbound::Inbound;
 use crate::outbox::{Outbox, WriteMode};
 use crate::transport::{ResponseSize, RpcRequest};
 
-/// How the reading side ended.
+/// How reading ended.
 #[derive(Debug)]
 pub(crate) enum ReadEnd {
-    /// The stream is at its end.
+    /// The stream ended.
     Closed,
-    /// The server broke a rule and is given up.
+    /// The server violated a limit and is stopped.
     Broken(ToolError),
 }
 
-/// The reading side, for whoever watches over the server.
+/// The reading side, for the supervisor of the server.
 pub(crate) struct ReaderHandle {
     pub(crate) end: oneshot::Receiver<ReadEnd>,
-    /// Ends the reading when a process that got away keeps the stream open.
+    /// Aborts reading if an escaped process keeps the stream open.
     pub(crate) task: AbortHandle,
 }
 
-/// A running exchange of frames.
+/// A JSON-RPC connection over byte streams.
 pub(crate) struct StdioRpc {
     state: Mutex<RpcState>,
     next_id: AtomicU64,
-    /// Requests whose answer may be as large as a result.
+    /// Pending requests whose response may be as large as a result.
     pub(crate) large_answers: AtomicUsize,
     pub(crate) outgoing: Arc<Outbox>,
     end: watch::Sender<Option<ToolError>>,
-    /// Set once a modern era is agreed: servers send no requests there.
+    /// Set after a modern handshake: modern servers send no requests.
     pub(crate) modern: AtomicBool,
     pub(crate) inbound: Arc<Inbound>,
     pub(crate) errors: ErrorContext,
@@ -54,7 +53,7 @@ pub(crate) struct RpcState {
 }
 
 impl StdioRpc {
-    /// Starts to exchange frames.
+    /// Starts to read and write messages.
     pub(crate) fn start<R, W>(
         source: R,
         sink: W,
@@ -81,7 +80,7 @@ impl StdioRpc {
         let reader = Arc::clone(&rpc);
         let task = tokio::spawn(async move {
             let end = reader.read_all(source).await;
-            // Nobody may care any more how it ended.
+            // The receiver may be gone.
             let _ = told.send(end);
         });
         (
@@ -93,13 +92,13 @@ impl StdioRpc {
         )
     }
 
-    /// An id for the next request.
+    /// Returns an id for the next request.
     pub(crate) fn new_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sends a request (its frame carries the id) and waits for its answer; the caller limits the time. Dropping it
-    /// forgets the id and, where the protocol has it, tells the server.
+    /// Sends a request whose frame carries the id and waits for its response, without a timeout. Dropping the future
+    /// forgets the id and, if `cancellable`, sends a cancellation.
     pub(crate) async fn request(
         &self,
         id: u64,
@@ -123,7 +122,7 @@ impl StdioRpc {
             tell: false,
         };
         let company = match size {
-            // Where another call is under way, more may be about to be sent.
+            // While another call is in flight, more may follow at once.
             ResponseSize::Result if self.large_answers.fetch_add(1, Ordering::Relaxed) > 0 => {
                 WriteMode::Others
             }
@@ -131,17 +130,17 @@ impl StdioRpc {
         };
         let is_sent = self.outgoing.send(frame, company).await;
         forget.tell = is_sent && cancellable;
-        // A closed input still leaves the answer to the end of the conversation, or to the time-out.
+        // If stdin is closed, the response still comes from the end of the connection or the timeout.
         let answer = receiver.await;
         forget.is_served = true;
         answer.unwrap_or_else(|_| {
             Err(self
                 .errors
-                .error(Reason::ServerExited, "ended the conversation"))
+                .error(Reason::ServerExited, "closed the connection"))
         })
     }
 
-    /// Sends a request of a client or of ours.
+    /// Sends a request.
     pub(crate) async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         let id = self.new_id();
         let callers = &self.inbound.callers;
@@ -151,12 +150,12 @@ impl StdioRpc {
 
     /// Sends a notification.
     pub(crate) async fn notify(&self, method: &str, params: &str) {
-        // A server that ended shows itself in the next request.
+        // If the server has ended, the next request reports it.
         let frame = notification(method, params);
         self.outgoing.send(frame, WriteMode::None).await;
     }
 
-    /// Ends the conversation: every caller gets the reason, now and later. The first reason stays.
+    /// Ends the connection: every pending and later request fails with this error. Only the first call has an effect.
     pub(crate) fn finish(&self, error: ToolError) {
         let waiting = {
             let mut state = self.lock();
@@ -173,17 +172,17 @@ impl StdioRpc {
         self.end.send_replace(Some(error));
     }
 
-    /// Closes the server's input.
+    /// Closes the server's stdin.
     pub(crate) fn close_input(&self) {
         self.outgoing.close();
     }
 
-    /// Why the conversation ended, if it did.
+    /// Returns why the connection ended; `None` while it is open.
     pub(crate) fn ended(&self) -> Option<ToolError> {
         self.end.borrow().clone()
     }
 
-    /// Waits for the end.
+    /// Waits until the connection ends.
     pub(crate) async fn wait_end(&self) -> ToolError {
         let mut end = self.end.subscribe();
         match end.wait_for(Option::is_some).await {
@@ -192,11 +191,11 @@ impl StdioRpc {
         }
         .unwrap_or_else(|| {
             self.errors
-                .error(Reason::ServerExited, "ended the conversation")
+                .error(Reason::ServerExited, "closed the connection")
         })
     }
 
-    /// Requests that wait for an answer.
+    /// Returns the number of requests that wait for a response.
     pub(crate) fn in_flight(&self) -> usize {
         self.lock().waiting.len()
     }
@@ -206,12 +205,12 @@ impl StdioRpc {
     }
 }
 
-/// Forgets a request when its caller is gone or served.
+/// Forgets a request when its caller is gone or has its response.
 struct ForgetOnDrop<'a> {
     rpc: &'a StdioRpc,
     id: u64,
     size: ResponseSize,
-    /// Whether the answer came, so that the id is forgotten already.
+    /// Whether the response arrived, so that the id is already forgotten.
     is_served: bool,
     tell: bool,
 }
@@ -233,7 +232,7 @@ impl Drop for ForgetOnDrop<'_> {
 #[cfg(test)]
 pub(crate) async fn ask(rpc: &StdioRpc) -> ToolResult<RpcResponse> {
     let id = rpc.new_id();
-    let frame = crate::dialect::request(id, "tools/call", "{}");
+    let frame = pegboard_jsonrpc::request(id, "tools/call", "{}");
     rpc.request(id, frame, ResponseSize::Result, true).await
 }
 
@@ -244,7 +243,7 @@ mod tests {
     use super::*;
     use crate::testing::{Peer, errors, logs, pair, pair_with};
 
-    /// Asks once and lets the server write the given lines (`ID` stands for the id of the request).
+    /// Sends one request and lets the server write the given lines (`ID` stands for the id of the request).
     async fn answered(lines: &str) -> (ToolResult<RpcResponse>, Arc<StdioRpc>) {
         let (rpc, _reading, mut peer) = pair();
         let script = async {
@@ -432,7 +431,7 @@ mod tests {
         let mut bytes = Vec::new();
         for _ in 0..200_000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Brackets, quotes and line ends come up often.
+            // Make brackets, quotes and line ends frequent.
             bytes.push(
                 *b"{}[]\":,\n\\1a\0\xff\r"
                     .get((seed >> 33) as usize % 14)

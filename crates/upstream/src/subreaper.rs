@@ -1,13 +1,12 @@
-//! Orphans of servers as our own children, so that none of them gets lost.
+//! Makes orphaned server processes our own children, so that none is lost.
 //!
-//! A process that leaves its group and session and clears its environment carries nothing by which it could be found,
-//! but it still has a parent. As a *subreaper* this process becomes the parent of every process below its servers
-//! whose own parent ended. A glance at our children then shows whether a server left something behind, where
-//! otherwise every process of the machine must be looked at.
+//! A process that leaves its group and session and clears its environment carries no mark, but it still has a parent.
+//! As a *subreaper* this process becomes the parent of every descendant of its servers whose own parent ended. Listing
+//! our children then shows whether a server left a process behind, without scanning every process of the machine.
 //!
 //! Only a program that starts nothing but servers may do this (the command line does): children that are neither
-//! servers nor the watcher are taken for leftovers of servers. Adopted children that end by themselves are reaped as
-//! soon as the system reports the end of a child.
+//! servers nor the watcher are treated as leftovers of servers. Adopted children that end on their own are reaped when
+//! the system reports the end of a child.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,30 +24,30 @@ static KNOWN: Mutex<KnownChildren> = Mutex::new(KnownChildren {
     servers: BTreeSet::new(),
     others: BTreeSet::new(),
 });
-/// Whether this process had children before it started any: a script that starts something and then runs us in its
-/// own place leaves us its children. What they leave in turn is not ours to end.
+/// Whether this process already had children before it started any. A script that starts a process and then `exec`s us
+/// leaves us its children; their leftovers must not be killed.
 static HAD_CHILDREN: AtomicBool = AtomicBool::new(false);
-/// Held for reading while a child is started and made known, for writing while unknown children are looked for: a
-/// server that is just being started must not be taken for a leftover.
+/// Held for reading while a child is started and registered, for writing while unknown children are listed, so that a
+/// server that is just starting is not mistaken for a leftover.
 static STARTING: RwLock<()> = RwLock::new(());
-/// How often a search is repeated for processes that were forked meanwhile.
+/// How often a search is repeated to catch processes that were forked in the meantime.
 const ROUNDS: u32 = 10;
 
 struct KnownChildren {
     servers: BTreeSet<i32>,
-    /// The watcher, and what was there before us.
+    /// The watcher, and the children that existed before this crate started any.
     others: BTreeSet<i32>,
 }
 
-/// A server that has ended: its first process, which was the leader of its group, and its mark.
+/// A server that has ended: the pid of its group leader, and its mark.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EndedServer {
     pub(crate) group: i32,
     pub(crate) mark: String,
 }
 
-/// Makes the orphans of servers that are started from now on our children. For a program whose children are all
-/// started by this crate.
+/// Makes this process the parent of orphans of all servers started from now on. Only for programs whose children are
+/// all started by this crate.
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     if !is_adopting()
@@ -66,8 +65,8 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Ends every process that servers left behind. For the end of a program: whatever is still our child, except the
-/// watcher, belongs to a server. Costs one look at our children, and nothing where no server was started.
+/// Kills every process that servers left behind, when the program ends: any remaining child except the watcher belongs
+/// to a server. Lists our children once, and does nothing if no server was started.
 pub fn end_leftovers() {
     if is_adopting() && has_watcher_program() {
         known().servers.clear();
@@ -79,22 +78,20 @@ pub(crate) fn is_adopting() -> bool {
     IS_ADOPTING.load(Ordering::Acquire)
 }
 
-/// To be held while a child is started and made known.
+/// Returns the guard to hold while a child is started and registered.
 pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
     STARTING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A server that is accounted for.
 pub(crate) fn register_server(server: Pid) {
     known().servers.insert(server.as_raw_nonzero().get());
 }
 
-/// A watcher that is accounted for.
 pub(crate) fn register_watcher(watcher: Pid) {
     known().others.insert(watcher.as_raw_nonzero().get());
 }
 
-/// A child that has ended, or that somebody else looks after.
+/// Removes a child that has ended or that is handled elsewhere.
 pub(crate) fn unregister(child: Pid) {
     let child = child.as_raw_nonzero().get();
     let mut known = known();
@@ -102,14 +99,14 @@ pub(crate) fn unregister(child: Pid) {
     known.others.remove(&child);
 }
 
-/// Whether every child of ours is accounted for, so that no ended server left a process. `false` as well where
-/// that cannot be known.
+/// Returns whether every child is accounted for, so that no ended server left a process. Returns `false` if that cannot
+/// be determined.
 pub(crate) fn is_nothing_left() -> bool {
     is_adopting() && unknown_children().is_some_and(|unknown| unknown.is_empty())
 }
 
-/// Ends what these servers left. A leftover that shows no sign of its server is ended when no server runs any more.
-/// `false` where our children cannot be listed.
+/// Kills what these servers left. A leftover that cannot be attributed to a server is killed once no server is running.
+/// Returns `false` if our children cannot be listed.
 pub(crate) fn end_leftovers_of(ended: &[&EndedServer]) -> bool {
     let is_theirs = |process: &Process, mark: Option<&str>| {
         let group = process.group();
@@ -124,13 +121,13 @@ pub(crate) fn end_leftovers_of(ended: &[&EndedServer]) -> bool {
     end(is_wanted)
 }
 
-/// Whether a child that is not accounted for comes from a server. Everything does, unless there were children before.
+/// Returns whether an unknown child comes from a server. All of them do, unless this process had children before.
 fn is_left_by_a_server(process: &Process, mark: Option<&str>) -> bool {
     !HAD_CHILDREN.load(Ordering::Acquire) || mark.is_some() || process.is_owned_by_us()
 }
 
-/// Reaps adopted children whenever the system reports the end of a child, for as long as the present runtime lives.
-/// The runtime itself reaps only what it started.
+/// Reaps adopted children whenever the system reports the end of a child, as long as the current runtime lives. The
+/// runtime itself reaps only the children that it started.
 pub(crate) fn reap_as_they_end() {
     static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
     if !is_adopting() || HAS_BEGUN.swap(true, Ordering::AcqRel) {
@@ -146,14 +143,14 @@ pub(crate) fn reap_as_they_end() {
 }
 
 fn reap() {
-    // While a server is being started it may look like a leftover; the next end of a child comes.
+    // A server that is being started may look like a leftover. Another child will end later and trigger the next pass.
     let Ok(_nothing_starts) = STARTING.try_write() else {
         return;
     };
     list_unknown().iter().flatten().for_each(Process::reap);
 }
 
-/// Kills the children that are not accounted for and are wanted, with everything below them.
+/// Kills the unknown children that match, with all their descendants.
 fn end(is_wanted: impl Fn(&Process, Option<&str>) -> bool) -> bool {
     for _ in 0..ROUNDS {
         let Some(mut found) = unknown_children() else {
@@ -168,7 +165,7 @@ fn end(is_wanted: impl Fn(&Process, Option<&str>) -> bool) -> bool {
         if found.is_empty() {
             break;
         }
-        // What is below may become ours in the next round, but killed together it has less time to fork.
+        // Descendants would become our children in the next round, but killing them together leaves less time to fork.
         let below: Vec<Process> = found.iter().flat_map(Process::descendants).collect();
         for process in found.iter().chain(&below) {
             process.kill();
@@ -179,7 +176,7 @@ fn end(is_wanted: impl Fn(&Process, Option<&str>) -> bool) -> bool {
     true
 }
 
-/// Our children that are not accounted for; `None` where they cannot be listed.
+/// Returns the children that are not accounted for; `None` if they cannot be listed.
 fn unknown_children() -> Option<Vec<Process>> {
     let _nothing_starts = STARTING.write().unwrap_or_else(PoisonError::into_inner);
     list_unknown()

@@ -1,30 +1,30 @@
-//! The resources whose updates are watched, and what a modern server is asked to announce.
+//! Resource subscriptions, and the notifications requested from a modern server.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pegboard_jsonrpc::push_quoted;
 use tokio::sync::watch;
 
 use crate::capabilities::ServerCapabilities;
-use crate::dialect::push_quoted;
 
-/// The request that asks a modern server to announce.
+/// The request that subscribes to notifications of a modern server.
 pub(crate) const LISTEN: &str = "subscriptions/listen";
-/// How long a modern server may take to acknowledge a changed request, before it is taken as heard.
+/// How long a modern server may take to acknowledge a changed request before it is assumed to know it.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
 
-/// What is watched on one connection.
+/// The subscriptions of one connection.
 pub(crate) struct Subscriptions {
     uris: Mutex<BTreeSet<String>>,
     /// Counts the changes of the set.
     version: watch::Sender<u64>,
-    /// The newest version that the server knows, as far as it tells.
+    /// The newest version that the server has acknowledged.
     settled: watch::Sender<u64>,
     limit: usize,
 }
 
-/// More resources than allowed would be watched.
+/// The limit on subscriptions is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
@@ -38,7 +38,7 @@ impl Subscriptions {
         }
     }
 
-    /// Whether one more may be watched.
+    /// Checks whether one more resource can be subscribed to.
     pub(crate) fn check_room(&self, uri: &str) -> Result<(), TooMany> {
         let uris = self.lock();
         if uris.len() < self.limit || uris.contains(uri) {
@@ -48,7 +48,7 @@ impl Subscriptions {
         }
     }
 
-    /// Watches one, or no longer; whether that is a change.
+    /// Adds or removes a subscription. Returns whether that is a change.
     pub(crate) fn set(&self, uri: &str, watch: bool) -> Result<bool, TooMany> {
         let mut uris = self.lock();
         let is_changed = match watch {
@@ -67,12 +67,12 @@ impl Subscriptions {
         self.lock().iter().cloned().collect()
     }
 
-    /// Tells when the set changes.
+    /// Notifies of changes of the set.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    /// The version of the set, and the members that ask for it; `None` when there is nothing to ask for.
+    /// Returns the version of the set and the `params` members that request it; `None` if there is nothing to request.
     pub(crate) fn members(&self, has: ServerCapabilities) -> (u64, Option<String>) {
         let uris = self.lock();
         let mut filter = String::new();
@@ -102,13 +102,13 @@ impl Subscriptions {
         (version, (!filter.is_empty()).then_some(members))
     }
 
-    /// The server knows this version.
+    /// Records that the server knows this version.
     pub(crate) fn settle(&self, version: u64) {
         self.settled
             .send_if_modified(|known| version > std::mem::replace(known, version.max(*known)));
     }
 
-    /// Waits until the server knows the present version, or has had the time to.
+    /// Waits until the server knows the current version, or a timeout has passed.
     pub(crate) async fn known(&self) {
         let version = *self.version.borrow();
         let mut settled = self.settled.subscribe();

@@ -1,19 +1,19 @@
-//! The program that was probably meant by a command that is not found.
+//! Suggests a program for a command that was not found.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// How many files of the folders of `PATH` are compared.
+/// How many files in the folders of `PATH` are compared.
 const COMPARED_FILES: usize = 20_000;
-/// Shortest name that is compared: of shorter ones, most others are near.
+/// The shortest name that is compared. Shorter names are similar to most others.
 const SHORTEST_NAME: usize = 3;
 
-/// Returns the name in a folder of `PATH` that differs least from one that is in none, if any is near.
+/// Returns the most similar program name in the folders of `PATH`, if any is similar enough.
 pub(crate) fn suggest_program(wanted: &str, path: &str) -> Option<String> {
     if wanted.len() < SHORTEST_NAME || wanted.contains('/') {
         return None;
     }
-    // One slip in a short name, two in a long one.
+    // One typo in a short name, two in a long one.
     let most = if wanted.chars().count() <= 5 { 1 } else { 2 };
     let names: BTreeSet<String> = std::env::split_paths(path)
         .flat_map(|folder| names_in(&folder))

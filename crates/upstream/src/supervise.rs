@@ -1,4 +1,4 @@
-//! Watches one child from its start to the moment when nothing of it is left.
+//! Supervises a child process from its start until none of its processes is left.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::kill::{ProcessGroup, StopMode, kill_leftovers, stop};
 use crate::stderr::Ring;
 use crate::stdio_rpc::{ReadEnd, ReaderHandle, StdioRpc};
 
-/// How long a server that closed its output may take to end.
+/// How long a server that closed its stdout may take to end.
 const AFTER_OUTPUT_CLOSED: Duration = Duration::from_secs(1);
-/// How long what an ended server wrote may take to be read; a process that got away may hold the pipe open.
+/// How long the remaining output of an ended server may take to be read; an escaped process may keep the pipe open.
 const DRAIN_TIME: Duration = Duration::from_secs(1);
 
-/// The child as its connection holds it. Dropping it stops the child.
+/// A handle to the child. Dropping it kills the child.
 pub(crate) struct ProcessHandle {
     pub(crate) group: Arc<ProcessGroup>,
     orders: watch::Sender<Option<StopMode>>,
@@ -28,24 +28,24 @@ pub(crate) struct ProcessHandle {
 }
 
 impl ProcessHandle {
-    /// Stops the child and waits until nothing of it is left.
+    /// Stops the child and waits until none of its processes is left.
     pub(crate) async fn stop(&self, mode: StopMode) {
         self.orders
             .send_modify(|order| *order = Some(order.map_or(mode, |given| given.max(mode))));
         let mut gone = self.gone.clone();
-        // An error means that the task is gone, with the runtime it ran on; the group dies with its handle then.
+        // An error means that the task is gone with its runtime; then the group is killed when its handle is dropped.
         let _ = gone.wait_for(|gone| *gone).await;
     }
 }
 
 impl Drop for ProcessHandle {
     fn drop(&mut self) {
-        // The runtime may be going down, so the first thing is done here and now.
+        // The runtime may be shutting down, so the kill happens synchronously.
         self.group.signal(rustix::process::Signal::KILL);
     }
 }
 
-/// What the watching task works with.
+/// The state of the supervising task.
 pub(crate) struct Supervisor {
     pub(crate) child: Child,
     pub(crate) group: Arc<ProcessGroup>,
@@ -56,7 +56,7 @@ pub(crate) struct Supervisor {
     pub(crate) errors: ErrorContext,
 }
 
-/// Starts to watch.
+/// Starts the supervising task.
 pub(crate) fn supervise(watched: Supervisor) -> ProcessHandle {
     let (orders, order) = watch::channel(None);
     let (is_gone, gone) = watch::channel(false);
@@ -111,7 +111,7 @@ impl Supervisor {
             Event::Ordered(mode) => {
                 self.rpc
                     .finish(self.errors.error(Reason::Cancelled, "was stopped"));
-                // A less patient order may come while a patient one is carried out.
+                // A more urgent order may arrive while this one is carried out.
                 let rpc = Arc::clone(&self.rpc);
                 let stopping = stop(&mut self.child, &self.group, mode, || rpc.close_input());
                 let hurried = order.wait_for(|order| order.is_some_and(|given| given > mode));
@@ -124,7 +124,7 @@ impl Supervisor {
                 }
             }
         }
-        // A process that got away from its group and its mark must not keep tasks waiting.
+        // A process that escaped its group and mark must not block these tasks.
         self.reading.task.abort();
         self.stderr_task.abort();
     }
@@ -134,7 +134,7 @@ impl Supervisor {
         stop(&mut self.child, &self.group, mode, || rpc.close_input()).await;
     }
 
-    /// The child ended by itself: its group goes, then what it wrote last is read.
+    /// Handles the exit of the child: kills its group, then reads its remaining output.
     async fn exited(&mut self, status: Option<ExitStatus>) {
         kill_leftovers(&self.group).await;
         let read = timeout(DRAIN_TIME, &mut self.reading.end).await;
@@ -145,7 +145,7 @@ impl Supervisor {
         self.finish_exited(status, broken).await;
     }
 
-    /// Says so if the server never sent a message of the protocol, with the first thing that it wrote instead.
+    /// Describes that the server never sent a protocol message, with the first line it wrote instead.
     fn spoke(&self) -> String {
         let inbound = &self.rpc.inbound;
         match (inbound.has_protocol_message(), inbound.first_noise()) {
@@ -170,7 +170,7 @@ impl Supervisor {
     }
 }
 
-/// Waits for an order; a dropped handle is the order to end at once.
+/// Waits for an order. A dropped handle is the order to kill at once.
 async fn ordered(order: &mut watch::Receiver<Option<StopMode>>) -> StopMode {
     match order.wait_for(Option::is_some).await {
         Ok(order) => order.unwrap_or(StopMode::None),

@@ -1,4 +1,4 @@
-//! One look through the processes of the machine for all servers that end at the same time.
+//! One scan of the machine's processes for all servers that end at the same time.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use tokio::sync::oneshot;
 use crate::marks::kill_all_marked;
 use crate::subreaper::{EndedServer, end_leftovers_of, is_adopting};
 
-/// Marks whose processes are to be killed, and who waits for that.
+/// The ended servers whose processes must be killed, with those waiting for it.
 struct SweepQueue {
     marks: HashMap<EndedServer, Vec<oneshot::Sender<()>>>,
-    /// Whether a thread is at work that will look at what is added here.
+    /// Whether a thread is running that will process what is added here.
     is_served: bool,
 }
 
 static WAITING: Mutex<Option<SweepQueue>> = Mutex::new(None);
 
-/// Kills every process that an ended server left. A look that is under way may have passed the process
-/// already, so the next one counts; all marks that wait share it.
+/// Kills every process that an ended server left. A running scan may already have passed such a process, so the next
+/// one counts; all waiting servers share it.
 pub(crate) async fn sweep(server: EndedServer) {
     let (sender, done) = oneshot::channel();
     let must_serve = {
@@ -31,7 +31,7 @@ pub(crate) async fn sweep(server: EndedServer) {
         !std::mem::replace(&mut waiting.is_served, true)
     };
     if must_serve {
-        // Not in the runtime's pool: others may wait for it when this runtime is gone.
+        // Not in the runtime's pool: others may wait for it after this runtime is gone.
         let thread = std::thread::Builder::new().name("pegboard-sweep".to_owned());
         if thread.spawn(serve).is_err() {
             serve();
@@ -50,14 +50,14 @@ fn serve() {
     }
 }
 
-/// Ends what these servers left: among our children where they are all there, else among all processes.
+/// Kills what these servers left: among our children if all of them are there, otherwise among all processes.
 pub(crate) fn end_all(ended: &[&EndedServer]) {
     if !is_adopting() || !end_leftovers_of(ended) {
         kill_all_marked(|mark| ended.iter().any(|server| server.mark == mark));
     }
 }
 
-/// All marks that wait now; `None` when there are none, and then nobody serves any more.
+/// Takes all waiting servers. If there are none, returns `None` and marks the thread as ended.
 fn next() -> Option<HashMap<EndedServer, Vec<oneshot::Sender<()>>>> {
     let mut waiting = waiting();
     let waiting = waiting.as_mut()?;

@@ -1,9 +1,10 @@
-//! A server in memory and a client behind its calls, for tests of what is above the bytes.
+//! An in-memory server and a client, for tests above the transport.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pegboard_jsonrpc::RpcResponse;
 use pegboard_model::{ConfigHash, Limits, RpcError, ServerName, ToolResult};
 use serde_json::value::RawValue;
 use tokio::io::{
@@ -12,7 +13,6 @@ use tokio::io::{
 
 use crate::contract::{Caller, Handshake, Listener, LogSink, NoLogs};
 use crate::dialect::ClientInfo;
-use crate::envelope::RpcResponse;
 use crate::errors::ErrorContext;
 use crate::handshake::{ParsedHandshake, parse_discover, parse_initialize};
 use crate::inbound::Inbound;
@@ -29,7 +29,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The next line that was sent to the server.
+    /// Returns the next line that was sent to the server.
     pub(crate) async fn line(&mut self) -> String {
         self.lines
             .next_line()
@@ -38,7 +38,7 @@ impl Peer {
             .expect("the client closed the stream")
     }
 
-    /// The id and method of the next request.
+    /// Returns the id and method of the next request.
     pub(crate) async fn request(&mut self) -> (u64, String) {
         let line = self.line().await;
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
@@ -48,7 +48,7 @@ impl Peer {
         )
     }
 
-    /// The next message as JSON.
+    /// Returns the next message as JSON.
     pub(crate) async fn json(&mut self) -> serde_json::Value {
         serde_json::from_str(&self.line().await).unwrap()
     }
@@ -57,7 +57,7 @@ impl Peer {
         self.write_bytes(text.as_bytes()).await;
     }
 
-    /// Writes as long as somebody reads.
+    /// Writes as long as the other side reads.
     pub(crate) async fn write_bytes(&mut self, bytes: &[u8]) {
         let _ = self.sink.write_all(bytes).await;
     }
@@ -109,7 +109,7 @@ pub(crate) fn pair_with(limits: &Limits) -> (Arc<StdioRpc>, ReaderHandle, Peer) 
     )
 }
 
-/// A client that keeps what it hears.
+/// A client that records what it receives.
 pub(crate) struct Client {
     session: &'static str,
     this: Weak<Self>,
@@ -136,7 +136,7 @@ impl Client {
         })
     }
 
-    /// What it heard since the last look.
+    /// Returns what was received since the last call.
     pub(crate) fn heard(&self) -> Vec<String> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
@@ -210,7 +210,7 @@ impl Caller for Client {
     }
 }
 
-/// A link as a transport; the flag tells whether first calls settle the roots.
+/// A transport over streams; the flag says whether first calls settle the roots.
 pub(crate) struct Memory(pub(crate) Arc<StdioRpc>, pub(crate) bool);
 
 impl RpcTransport for Memory {
@@ -237,12 +237,12 @@ impl RpcTransport for Memory {
     }
 }
 
-/// A conversation with a server in memory that declared these capabilities.
+/// Creates a session with an in-memory server that declared these capabilities.
 pub(crate) fn session(is_modern: bool, capabilities: &str) -> (Arc<Session<Memory>>, Peer) {
     session_with_roots(is_modern, capabilities, false)
 }
 
-/// The same, with or without the roots being settled before the first call.
+/// The same, with or without settling the roots before the first call.
 pub(crate) fn session_with_roots(
     is_modern: bool,
     capabilities: &str,

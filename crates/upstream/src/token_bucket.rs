@@ -1,21 +1,21 @@
-//! How often something may happen: a number at once, and a rate at which it is given back.
+//! A token bucket: limits a burst and a sustained rate.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is left of a limit that refills with time.
+/// A limit that refills over time.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     burst: u64,
     per_second: u64,
     left: u64,
-    /// The moment up to which `left` was refilled.
+    /// The instant up to which `left` was refilled.
     refilled: Instant,
 }
 
 impl TokenBucket {
-    /// Allows `burst` at once, and `per_second` over time.
+    /// Creates a full bucket that allows `burst` at once and `per_second` over time.
     pub(crate) fn new(burst: u64, per_second: u64) -> Self {
         Self {
             burst,
@@ -25,7 +25,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes `count` out of what is left; `false` if there is less than that, and nothing is left then.
+    /// Takes `count` tokens. Returns `false` if there are fewer, and empties the bucket in that case.
     pub(crate) fn take(&mut self, count: u64) -> bool {
         if count > self.left {
             self.refill();
@@ -43,7 +43,7 @@ impl TokenBucket {
             return;
         }
         self.left = self.left.saturating_add(gained).min(self.burst);
-        // The part of a millisecond that gave nothing yet counts the next time.
+        // Keep the fraction of a millisecond that yielded no token for the next refill.
         self.refilled += Duration::from_millis(milliseconds);
     }
 }

@@ -1,19 +1,19 @@
-//! What a conversation needs of a transport.
+//! The interface between the protocol and a transport.
 
 use std::fmt::Write;
 use std::future::Future;
 use std::sync::Arc;
 
+use pegboard_jsonrpc::{RpcResponse, push_quoted, push_single_line};
 use pegboard_model::ToolResult;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::contract::{Caller, Handshake, InputResponses};
-use crate::dialect::{Dialect, RequestMeta, push_line, push_quoted};
-use crate::envelope::RpcResponse;
+use crate::dialect::{Dialect, RequestMeta};
 use crate::response_timer::CallActivity;
 
-/// How large an answer may be.
+/// How large a response may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseSize {
     /// A handshake or a page of a list.
@@ -22,26 +22,26 @@ pub(crate) enum ResponseSize {
     Result,
 }
 
-/// What stands in `params` beside `_meta`.
+/// The members of `params` other than `_meta`.
 #[derive(Clone, Copy)]
 pub(crate) enum Body<'a> {
     /// Members, without the braces.
     Members(&'a str),
-    /// Those of `tools/call`.
+    /// The members of `tools/call`.
     Call {
         tool: &'a str,
         arguments: &'a RawValue,
     },
 }
 
-/// The client behind a request, and the time-out that its server's progress renews.
+/// The client that makes a request, and the activity timer that progress renews.
 #[derive(Clone, Copy)]
 pub(crate) struct CallOrigin<'a> {
     pub(crate) caller: &'a Arc<dyn Caller>,
     pub(crate) activity: &'a Arc<CallActivity>,
 }
 
-/// A request, before it is written.
+/// A request before serialization.
 #[derive(Clone, Copy)]
 pub(crate) struct RpcRequest<'a> {
     pub(crate) dialect: &'a Dialect,
@@ -49,19 +49,19 @@ pub(crate) struct RpcRequest<'a> {
     pub(crate) body: Body<'a>,
     pub(crate) meta: Option<&'a Map<String, Value>>,
     pub(crate) input: Option<&'a InputResponses>,
-    /// The name that the request is about, which some transports repeat outside the body.
+    /// The subject of the request, which some transports repeat in a header.
     pub(crate) name: Option<&'a str>,
-    /// Arguments that some transports repeat outside the body as well.
+    /// Arguments that some transports repeat in headers.
     pub(crate) headers: &'a [(String, String)],
     pub(crate) size: ResponseSize,
     pub(crate) origin: Option<CallOrigin<'a>>,
 }
 
-/// What the fixed words of a frame and a few members of `_meta` take.
+/// Capacity for the fixed part of a frame and a few members of `_meta`.
 const FRAME_BYTES: usize = 512;
 
 impl<'a> RpcRequest<'a> {
-    /// A request of our own, with nobody behind it.
+    /// Creates a request of our own, without a client.
     pub(crate) fn own(dialect: &'a Dialect, method: &'a str, members: &'a str) -> Self {
         Self {
             dialect,
@@ -76,7 +76,7 @@ impl<'a> RpcRequest<'a> {
         }
     }
 
-    /// The request on the wire, without a line end. It is written in one go: arguments may be large.
+    /// Serializes the request, without a line end. Written in one pass, because arguments may be large.
     pub(crate) fn frame(&self, id: u64) -> String {
         let mut frame = String::with_capacity(FRAME_BYTES + self.body_bytes());
         let _ = write!(
@@ -85,12 +85,12 @@ impl<'a> RpcRequest<'a> {
             self.method
         );
         match self.body {
-            Body::Members(members) => push_line(&mut frame, members),
+            Body::Members(members) => push_single_line(&mut frame, members),
             Body::Call { tool, arguments } => {
                 frame.push_str(r#""name":"#);
                 push_quoted(&mut frame, tool);
                 frame.push_str(r#","arguments":"#);
-                push_line(&mut frame, arguments.get());
+                push_single_line(&mut frame, arguments.get());
             }
         }
         if let Some(input) = self.input {
@@ -98,10 +98,10 @@ impl<'a> RpcRequest<'a> {
                 frame.push(',');
             }
             frame.push_str(r#""inputResponses":"#);
-            push_line(&mut frame, input.responses.get());
+            push_single_line(&mut frame, input.responses.get());
             if let Some(state) = &input.state {
                 frame.push_str(r#","requestState":"#);
-                push_line(&mut frame, state.get());
+                push_single_line(&mut frame, state.get());
             }
         }
         let caller = self.origin.map(|origin| origin.caller);
@@ -129,36 +129,36 @@ impl<'a> RpcRequest<'a> {
     }
 }
 
-/// Carries requests to one server.
+/// Sends requests to one server.
 pub(crate) trait RpcTransport: Send + Sync {
-    /// Sends a request and waits for its answer, however long it takes.
+    /// Sends a request and waits for its response, without a timeout.
     fn ask(&self, ask: RpcRequest<'_>) -> impl Future<Output = ToolResult<RpcResponse>> + Send;
 
-    /// Waits until a call of this client can be sent: on a transport that all clients share, the first one decides
-    /// about the server's roots.
+    /// Waits until a call of this client can be sent: on a transport that all clients share, the first one settles the
+    /// server's roots.
     fn prepare(&self, _behind: CallOrigin<'_>) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
-    /// Finds out anew how the server speaks, on the same connection.
+    /// Detects the era again on the same connection.
     fn detect_era(&self) -> impl Future<Output = ToolResult<Handshake>> + Send;
 
-    /// Counts what a server forgets everything with: the session, where there is one.
+    /// Changes when the server loses its state, that is, with each new session.
     fn generation(&self) -> u64;
 
-    /// The newest part of the server's stderr, if it has one.
+    /// Returns the newest part of the server's stderr, if it has one.
     fn stderr(&self) -> String;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::LEGACY_VERSION;
+    use pegboard_jsonrpc::revision;
 
     #[test]
     fn r_gate_03_answers_to_questions_go_back_unchanged() {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let dialect = Dialect::legacy(LEGACY_VERSION);
+        let dialect = Dialect::legacy(revision::LATEST_LEGACY);
         let arguments = raw("{\n\"a\":1.50}");
         let input = InputResponses {
             responses: raw(r#"{"q":{"action":"accept"}}"#),

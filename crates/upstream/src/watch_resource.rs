@@ -1,22 +1,21 @@
-//! Asking for the updates of a resource, in the way of the server's era.
+//! Resource subscriptions in both eras.
 
+use pegboard_jsonrpc::{RpcResponse, quoted};
 use pegboard_model::{Reason, ToolResult};
 
-use crate::dialect::quoted;
-use crate::envelope::RpcResponse;
 use crate::errors::RequestSubject;
 use crate::session::Session;
 use crate::transport::{RpcRequest, RpcTransport};
 
 impl<W: RpcTransport> Session<W> {
-    /// Asks a legacy server for the updates of a resource, or no longer; a modern one is asked by the stream of
-    /// announcements, which whoever calls this keeps going.
+    /// Subscribes to updates of a resource at a legacy server, or unsubscribes. A modern server gets the change through
+    /// the `subscriptions/listen` stream, which the caller keeps open.
     pub(crate) async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
         let errors = &self.setup.errors;
         let agreed = self.agreed();
         let too_many = |_| {
             let limit = self.setup.limits.subscriptions_per_server;
-            let what = format_args!("has {limit} watched resources, and more are not allowed");
+            let what = format_args!("has reached the limit of {limit} resource subscriptions");
             errors.error(Reason::Overloaded, what)
         };
         if agreed.dialect.is_modern() {
@@ -32,7 +31,7 @@ impl<W: RpcTransport> Session<W> {
         if watch {
             self.subscriptions.check_room(uri).map_err(too_many)?;
         } else {
-            // Whatever the server says, it is not asked for again.
+            // Whatever the server responds, the subscription is not repeated.
             let _ = self.subscriptions.set(uri, false);
         }
         let members = format!(r#""uri":{}"#, quoted(uri));

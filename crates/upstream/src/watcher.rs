@@ -1,9 +1,9 @@
-//! A small process beside Pegboard that ends its servers when Pegboard is killed.
+//! A small process beside Pegboard that kills its servers if Pegboard is killed.
 //!
-//! The parent-death signal does the same for a server's first process, but it can only be asked for
-//! between `fork` and `exec`, and `fork` copies the page tables of a program that holds a whole catalog,
-//! which `benches/run refresh-all` shows. A program that can run itself as a watcher is
-//! therefore better off; one that embeds Pegboard as a library keeps the signal.
+//! The parent-death signal does the same for a server's first process, but it can only be requested between `fork` and
+//! `exec`, and `fork` copies the page tables of a program that holds a whole catalog, which `benches/run refresh-all`
+//! shows. A program that can run itself as a watcher is therefore faster; one that embeds Pegboard as a library uses
+//! the signal.
 
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -18,8 +18,8 @@ use crate::marks::{kill_all_of, owner_part, sweep_orphans};
 use crate::spawn::start_watcher;
 use crate::subreaper;
 
-/// An owner that is still there after this has more to do than one call, which a look through all processes
-/// would only slow down.
+/// An owner that is still running after this does more than a single call, which a scan of all processes would only
+/// slow down.
 const SHORT_WORK: Timespec = Timespec {
     tv_sec: 1,
     tv_nsec: 0,
@@ -28,11 +28,11 @@ const SHORT_WORK: Timespec = Timespec {
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 static WATCHER: Mutex<Option<Child>> = Mutex::new(None);
 
-/// Names the program that runs [`watch`] when its first argument is [`WATCH_ARGUMENT`] and its second one
-/// is the owner. Told once, before the first server is started.
+/// Sets the program that runs [`run_watcher`] when its first argument is [`WATCH_ARGUMENT`] and its second is the
+/// owner. Called once, before the first server is started.
 pub fn set_watcher_program(program: PathBuf) {
     if cfg!(target_os = "linux") {
-        // A second word changes nothing: servers may be running under the first.
+        // A second call changes nothing: servers may be running under the first watcher.
         let _ = PROGRAM.set(program);
     }
 }
@@ -40,8 +40,7 @@ pub fn set_watcher_program(program: PathBuf) {
 /// The argument that makes a program the watcher.
 pub const WATCH_ARGUMENT: &str = "watch-children";
 
-/// Starts the watcher beside the work of a program that is going to start a server: the first server then
-/// finds it there.
+/// Starts the watcher in the background, for a program that is about to start a server.
 pub fn start_watcher_early() {
     if has_watcher_program() {
         let thread = std::thread::Builder::new().name("pegboard-watch".to_owned());
@@ -50,8 +49,8 @@ pub fn start_watcher_early() {
     }
 }
 
-/// The watcher's whole life: waits until its input ends, which is when its owner does, and then ends every
-/// process that the owner's servers left. If the owner stays, it ends what an earlier run left, too.
+/// Runs the watcher: waits until its input ends, which is when its owner ends, and then kills every process that the
+/// owner's servers left. If the owner runs for longer, also kills what an earlier run left.
 pub fn run_watcher(owner: &str, mut input: impl Read + AsFd) {
     let mut ended = [PollFd::new(&input, PollFlags::IN)];
     let is_staying = matches!(poll(&mut ended, Some(&SHORT_WORK)), Ok(0));
@@ -63,7 +62,7 @@ pub fn run_watcher(owner: &str, mut input: impl Read + AsFd) {
     kill_all_of(owner);
 }
 
-/// Sends the watcher away when all servers are gone.
+/// Stops the watcher when all servers have ended.
 pub fn stop_watcher() {
     if let Some(mut child) = watcher().take() {
         let _ = child.kill();
@@ -71,7 +70,7 @@ pub fn stop_watcher() {
     }
 }
 
-/// Whether a watcher is there; the first question starts it.
+/// Returns whether a watcher is running. The first call starts it.
 pub(crate) fn is_watched() -> bool {
     let Some(program) = PROGRAM.get() else {
         return false;
@@ -93,7 +92,7 @@ pub(crate) fn is_watched() -> bool {
     watcher.is_some()
 }
 
-/// Whether this is a program that is watched, and not one that Pegboard is a part of.
+/// Returns whether this program has a watcher, rather than embedding Pegboard as a library.
 pub(crate) fn has_watcher_program() -> bool {
     PROGRAM.get().is_some()
 }

@@ -1,9 +1,9 @@
-//! The private working directory of a server whose definition names none.
+//! The private working directory of a server without `cwd`.
 //!
-//! Programs take code from the directory they run in: `python3 -m` its modules, package runners its
-//! `node_modules/.bin`, many servers a configuration file. A server of the user's own therefore never runs in the
-//! folder in which Pegboard happens to be started. Each server has a directory of its own, so that a file that one
-//! server writes is not code for another one. It is not emptied: files that a server leaves are its own.
+//! Programs load code from their working directory: `python3 -m` its modules, package runners its `node_modules/.bin`,
+//! many servers a configuration file. A user's own server therefore never runs in the folder in which Pegboard happens
+//! to be started. Each server has its own directory, so that a file written by one server is not code for another. It
+//! is not emptied: files that a server leaves are its own.
 
 use std::fs;
 use std::io;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use pegboard_model::ServerName;
 
-/// Only the owner may enter.
+/// Only the owner has access.
 const PRIVATE: u32 = 0o700;
 
-/// Returns the private working directory of a server below `base`, creating both where they are missing. Where `base`
-/// cannot be written, the directory is one of the user's own below the system's folder for temporary files.
+/// Returns the private working directory of a server below `base` and creates both if they are missing. If `base` is
+/// not writable, uses a directory of the user below the system's temporary folder.
 ///
 /// # Errors
 /// Fails if one of the two is a symbolic link, not a directory, or owned by another user.
@@ -26,7 +26,7 @@ pub(crate) fn private_folder(
     private_folder_or(base, &temporary_base(), server)
 }
 
-/// The place of working directories while the usual one cannot be written.
+/// Returns the parent of working directories while the usual one is not writable.
 fn temporary_base() -> PathBuf {
     let user = rustix::process::geteuid().as_raw();
     std::env::temp_dir().join(format!("pegboard-work-{user}"))
@@ -44,7 +44,7 @@ fn private_folder_or(
     .map_err(|(folder, error)| (folder, error.to_string()))
 }
 
-/// Whether nothing can be created here, although what is there may be used.
+/// Returns whether nothing can be created, although existing files may be used.
 fn is_unwritable(error: &io::Error) -> bool {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match error.kind() {
@@ -66,13 +66,13 @@ fn prepare(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 
     let mut builder = fs::DirBuilder::new();
-    // The folder above may have been deleted while we run.
+    // The parent may have been deleted while we run.
     builder.mode(PRIVATE).recursive(true);
     match builder.create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // Not `metadata`: a link would lead somewhere that others may write.
+    // Not `metadata`: a link could lead to a folder that others can write.
     let about = fs::symlink_metadata(folder)?;
     if !about.is_dir() {
         return Err(io::Error::other("it is not a directory"));
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn r_store_05_a_server_runs_elsewhere_while_the_usual_place_cannot_be_written() {
         let root = tempfile::tempdir().unwrap();
-        // Even root can create nothing there.
+        // Even root cannot create anything there.
         let base = Path::new("/sys/pegboard-test/work");
         let other = root.path().join("other");
         let name = ServerName::parse("one").unwrap();

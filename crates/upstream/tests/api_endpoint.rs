@@ -1,4 +1,4 @@
-//! Services beside MCP servers: what they send is bounded in size and time.
+//! API endpoints: what they send is bounded in size and time.
 
 #![allow(
     clippy::expect_used,
@@ -20,7 +20,7 @@ const LIMITS: ApiResponseLimits = ApiResponseLimits {
     silence: Duration::from_millis(300),
 };
 
-/// A service that answers with this head, then this text again and again.
+/// Starts a server that sends this head, then this text repeatedly.
 fn service(head: &'static str, text: &'static str, times: usize) -> ApiEndpoint {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -36,7 +36,7 @@ fn service(head: &'static str, text: &'static str, times: usize) -> ApiEndpoint 
                 return;
             }
         }
-        // Until the other side has had enough.
+        // Until the client disconnects.
         let _ = stream.read(&mut request);
     });
     let headers = [("authorization", Secret::new("Bearer canary"))];

@@ -1,4 +1,4 @@
-//! What passes through between clients and servers, over real pipes and sockets.
+//! Messages between clients and servers during calls, over real pipes and sockets.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -101,7 +101,8 @@ async fn r_gate_03_progress_and_log_messages_come_in_the_stream_of_their_call() 
     }
 }
 
-/// A legacy server that asks a question (in the stream of the call, or beside it) and answers when it has one.
+/// A legacy server that sends a request to the client (in the stream of the call, or beside it) and finishes the call
+/// when it has the response.
 fn asks(beside: bool) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
     const QUESTION: &str =
         r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message": "?"}}"#;
@@ -328,7 +329,7 @@ async fn r_gate_03_a_modern_server_announces_updates_of_what_is_watched() {
     server.close().await;
 }
 
-/// A legacy server on a pipe that asks before it answers, and tells how far it is.
+/// A legacy stdio server that sends progress and a request to the client before it responds.
 const ASKS: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 while read -r line; do

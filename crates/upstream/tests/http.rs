@@ -1,4 +1,4 @@
-//! Conversations over Streamable HTTP.
+//! Connections over Streamable HTTP.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -42,7 +42,7 @@ fn modern(request: &Request) -> Reply {
     }
 }
 
-/// A legacy server with one session, answering by events.
+/// A legacy server with one session that responds with events.
 fn legacy(request: &Request) -> Reply {
     let with_session = request.header("mcp-session-id") == Some("s1");
     match (request.verb.as_str(), request.method().as_str()) {
@@ -104,7 +104,7 @@ async fn a_legacy_server_keeps_its_session_until_it_is_closed() {
     assert_eq!(
         *changes.borrow(),
         1,
-        "a notification among the events is heard"
+        "a notification among the events is handled"
     );
     server.call("echo", &nothing(), within(5)).await.unwrap();
     server.close().await;
@@ -210,7 +210,7 @@ async fn a_lost_session_is_renewed_once() {
     assert_eq!(
         error.reason,
         Reason::HttpStatus,
-        "a server that always forgets is not asked for ever"
+        "a server that always loses its session is not retried forever"
     );
     assert_eq!(sessions.load(Ordering::SeqCst), 3);
 }
@@ -224,7 +224,7 @@ async fn r_sec_01_bodies_are_read_up_to_the_limit_only() {
     };
     let cases: [(&str, Reply); 4] = [
         (
-            "told",
+            "announced",
             Reply::json("{").with("Content-Length", "10737418240"),
         ),
         (
@@ -436,7 +436,7 @@ async fn r_obs_03_k10_what_stands_before_the_host_is_sent_and_never_shown() {
 
 #[tokio::test]
 async fn r_sec_01_i15_retry_after_of_a_busy_server_is_reported_and_clamped() {
-    for (asked, told) in [("7", "7 s"), ("1000000000000", "3600 s")] {
+    for (asked, shown) in [("7", "7 s"), ("1000000000000", "3600 s")] {
         let web = Web::start(move |request| match request.method().as_str() {
             "tools/call" => Reply::status(429).with("Retry-After", asked),
             _ => modern(request),
@@ -445,7 +445,7 @@ async fn r_sec_01_i15_retry_after_of_a_busy_server_is_reported_and_clamped() {
         let server = connect(&at(&web.url)).await.unwrap();
         let error = failure(server.call("echo", &nothing(), within(5)).await);
         assert_eq!((error.reason, error.retryable), (Reason::HttpStatus, true));
-        let remedy = format!("The server is busy; try again in {told}.");
+        let remedy = format!("The server is busy. Try again in {shown}.");
         assert_eq!(error.remedy, remedy);
     }
 }
@@ -455,7 +455,7 @@ async fn r_sec_01_i09_an_address_that_cannot_be_read_says_why_and_how_to_write_i
     let error = failure(connect(&at("http://canary@127.0.0.1:99999/")).await);
     assert_eq!(
         error.message,
-        "`url` of server `tested` is not an address: invalid port number"
+        "`url` of server `tested` is not a valid URL: invalid port number"
     );
     assert_eq!(error.remedy, "Write it as `https://example.com/mcp`.");
 }
@@ -578,7 +578,7 @@ async fn a_dropped_legacy_call_is_cancelled_and_pings_are_answered() {
     );
 }
 
-/// A legacy server that numbers its sessions and refuses those older than `oldest` in its own way.
+/// A legacy server that numbers its sessions and refuses those older than `oldest` with `refusal`.
 fn numbered_sessions(
     oldest: Arc<AtomicUsize>,
     refusal: impl Fn(&Request) -> Reply + Send + Sync + 'static,

@@ -17,7 +17,7 @@ use fixture::*;
 use pegboard_model::Reason;
 use pegboard_upstream::{Connect, ConnectHint, sweep_orphans};
 
-/// A server that ignores polite words, with a child in its group and one that left it, both deaf as well.
+/// A server that ignores SIGTERM, with a child in its group and one that left it, both ignoring SIGTERM as well.
 fn stubborn(folder: &Path) -> String {
     let path = folder.to_str().unwrap();
     format!(
@@ -41,10 +41,10 @@ async fn r_sec_04_closing_leaves_no_process_however_stubborn() {
     server.close().await;
     assert!(
         begun.elapsed() >= Duration::from_secs(4),
-        "it was asked politely, twice"
+        "stdin was closed and SIGTERM sent first"
     );
     assert!(begun.elapsed() < Duration::from_secs(9));
-    // The escaped one is waited for; a killed member of the group may take a moment to be gone.
+    // The escaped process is waited for; a killed member of the group may take a moment to end.
     assert!(!is_running(child) && !is_running(escaped));
     eventually("the group is gone", || !is_running(grandchild)).await;
 }
@@ -67,7 +67,7 @@ async fn r_sec_04_dropping_the_connection_kills_the_whole_family() {
 async fn r_sec_04_a_server_that_ends_by_itself_leaves_nothing_and_does_not_hang() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    // The escaped child holds our end of its stdout and stderr open.
+    // The escaped child keeps the server's stdout and stderr open.
     let script = format!(
         "setsid sh -c 'trap \"\" TERM HUP; echo $$ > {path}/escaped; while :; do sleep 1; done' & {LEGACY}"
     );
@@ -120,7 +120,7 @@ async fn r_sec_04_a_polite_server_is_closed_by_its_input_alone() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "eof\n");
     assert!(
         begun.elapsed() < Duration::from_secs(2),
-        "nobody waits for a server that is gone"
+        "a server that has ended is not waited for"
     );
 }
 
@@ -129,7 +129,7 @@ async fn r_sec_04_the_sweep_kills_what_a_dead_pegboard_left_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("orphan");
     let ours = connect(&sh(LEGACY)).await.unwrap();
-    // A process that carries the mark of an owner that cannot exist: our own pid with another start time.
+    // A process with the mark of an owner that cannot exist: our own pid with a different start time.
     let mark = format!("{}.1.1", std::process::id());
     let script = format!(
         "PEGBOARD_CHILD={mark} setsid sh -c 'echo $$ > {}; exec sleep 1000' </dev/null >/dev/null 2>&1 & {LEGACY}",
@@ -176,7 +176,7 @@ async fn fifty_servers_at_once_are_bounded_by_the_slowest() {
     assert!(!pids.into_iter().any(is_running));
 }
 
-/// Where the program that is to be killed writes the pid of its server.
+/// The variable with the file to which the program that is killed writes the pid of its server.
 const VICTIM: &str = "PEGBOARD_TEST_VICTIM";
 
 #[tokio::test]

@@ -67,7 +67,7 @@ impl Caller for Session {
     }
 }
 
-/// Asks for roots as soon as it may, and tells with every call which it has.
+/// A server that requests roots after the handshake and returns them with every call.
 const ASKS_AT_ITS_START: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 while read -r line; do

@@ -1,4 +1,4 @@
-//! Conversations with child processes.
+//! Connections to child processes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -98,7 +98,7 @@ async fn a_wrong_memory_is_corrected() {
         .connect(&sh(LEGACY), &as_modern, Duration::from_secs(10))
         .await
         .unwrap();
-    // This one answers lists in any era, as many legacy servers do, so nothing is wrong with it.
+    // This server answers lists in any era, as many legacy servers do, so there is nothing to correct.
     assert_eq!(server.list_tools().await.unwrap().tools.len(), 1);
     server.close().await;
     let strict = LEGACY.replace("while read -r line; do", "ready=no; while read -r line; do case \"$line\" in *'\"initialize\"'*) ready=yes;; esac; if [ $ready = no ]; then id=${line#*\\\"id\\\":}; id=${id%%,*}; refuse -32602; continue; fi");
@@ -350,8 +350,8 @@ async fn what_cannot_be_started_says_why() {
     };
     let error = failure(connect(&command("no-such-program-here", &[])).await);
     assert_eq!(error.reason, Reason::SpawnNotFound);
-    let told = "`no-such-program-here` not found in PATH";
-    assert!(error.message.ends_with(told), "{error}");
+    let expected = "`no-such-program-here` not found in PATH";
+    assert!(error.message.ends_with(expected), "{error}");
     assert_eq!(
         failure(connect(&command("/no/such/file", &[])).await).reason,
         Reason::SpawnNotFound

@@ -1,5 +1,5 @@
-//! A program that ends soon takes the orphans of its servers in, and so need not look at every process. A program
-//! of its own, because that holds for the whole process.
+//! A program that starts only servers adopts their orphans instead of scanning all processes. A separate test program,
+//! because adoption affects the whole process.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,7 +14,7 @@ mod fixture;
 use fixture::*;
 use pegboard_upstream::adopt_orphans;
 
-/// The processes that have us as their parent.
+/// Returns the processes whose parent we are.
 fn children() -> Vec<u32> {
     let mut found = Vec::new();
     for thread in std::fs::read_dir("/proc/self/task").unwrap() {
@@ -39,7 +39,7 @@ async fn r_sec_04_an_orphan_that_a_server_left_is_taken_in_and_ended() {
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("orphan");
-    // Its parent, between it and the server, ends at once: the orphan is ours from then on.
+    // The process between it and the server ends at once, which makes the orphan our child.
     let script = format!(
         "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > {}; while :; do sleep 1; done' \
           </dev/null >/dev/null 2>&1 &) ; {LEGACY}",
@@ -52,7 +52,7 @@ async fn r_sec_04_an_orphan_that_a_server_left_is_taken_in_and_ended() {
     server.close().await;
     assert!(!is_running(orphan), "closing leaves nothing behind");
 
-    // What ends by itself is reaped while its server runs on.
+    // An orphan that ends on its own is reaped while its server is running.
     let file = folder.path().join("short");
     let script = format!(
         "(setsid env -i sh -c 'echo $$ > {}' </dev/null >/dev/null 2>&1 &) ; {LEGACY}",

@@ -1,19 +1,19 @@
-// Buttons that do something: each says in its attributes which request it makes and what to tell afterwards.
+// Action buttons: their attributes define the request and the message afterwards.
 
 import { call, isAdmin } from "./api.js";
 import { decided } from "./approvals.js";
-import { look } from "./live.js";
+import { refreshTopics } from "./live.js";
 import { settle } from "./settling.js";
-import { appendMarked, tellFailure, toast } from "./toasts.js";
+import { appendInlineCode, showError, toast } from "./toasts.js";
 
-/** Asks before what cannot be undone. */
+/** Asks for confirmation if the button requires it. */
 function confirmed(button) {
   const dialog = document.getElementById("confirm");
   const { confirm, confirmText = "", confirmYes = "Yes" } = button.dataset;
   if (!confirm || !dialog) return Promise.resolve(true);
   const title = document.getElementById("confirm-title");
   title.replaceChildren();
-  appendMarked(title, confirm);
+  appendInlineCode(title, confirm);
   document.getElementById("confirm-text").textContent = confirmText;
   document.getElementById("confirm-yes").textContent = confirmYes;
   dialog.returnValue = "no";
@@ -24,57 +24,57 @@ function confirmed(button) {
   });
 }
 
-/** Runs an action once at a time, with the button showing that it goes on. */
+/** Runs an action, one at a time per button; the button shows that it is busy. */
 export async function during(button, work) {
   if (button.getAttribute("aria-busy") === "true") return undefined;
   button.setAttribute("aria-busy", "true");
   try {
     return await work();
   } catch (error) {
-    tellFailure(error);
+    showError(error);
     return undefined;
   } finally {
     button.removeAttribute("aria-busy");
-    look();
+    refreshTopics();
   }
 }
 
-/** What a refresh found, in a few words. */
-export function refreshWords(answer) {
-  const delta = answer?.delta ?? {};
+/** Summarises the changes of a refresh. */
+export function refreshSummary(response) {
+  const delta = response?.delta ?? {};
   const parts = [
     [delta.added?.length, "new"],
     [delta.changed?.length, "changed"],
-    [delta.removed?.length, "gone"],
+    [delta.removed?.length, "removed"],
   ];
-  const told = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
-  return told.length > 0 ? told.join(", ") : "nothing changed";
+  const changes = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
+  return changes.length > 0 ? changes.join(", ") : "nothing changed";
 }
 
 async function press(button) {
   if (!(await confirmed(button))) return;
   const [method, path] = button.dataset.call.split(" ");
   await during(button, async () => {
-    const answer = await call(method, path, button.dataset.body ?? (method === "POST" ? {} : undefined));
+    const response = await call(method, path, button.dataset.body ?? (method === "POST" ? {} : undefined));
     decided(button);
-    if ("refresh" in button.dataset) tellRefresh(answer);
+    if ("refresh" in button.dataset) showRefresh(response);
     else toast(button.dataset.done ?? "Done");
     if (button.dataset.next) location.assign(button.dataset.next);
   });
 }
 
-/** Tells how one server or several answered. */
-function tellRefresh(answer) {
-  const all = answer?.servers ?? [answer ?? {}];
+/** Shows the result of a refresh of one or all servers. */
+function showRefresh(response) {
+  const all = response?.servers ?? [response ?? {}];
   const failed = all.filter((one) => one.status === "failed");
   for (const { server, error } of failed.slice(0, 3)) {
     const [first] = String(error?.message ?? "").split("\n");
     const text = `${first} ${error?.remedy ?? ""}`;
-    toast(`\`${server}\` did not answer as it should`, { text, tone: "bad" });
+    toast(`\`${server}\` could not be refreshed`, { text, tone: "bad" });
   }
   const good = all.filter((one) => one.status !== "failed");
-  if (answer?.servers) toast(`${good.length} of ${all.length} servers answered`);
-  else if (good.length > 0) toast(`\`${good[0].server}\` has ${good[0].tools} tools: ${refreshWords(good[0])}`);
+  if (response?.servers) toast(`${good.length} of ${all.length} servers refreshed`);
+  else if (good.length > 0) toast(`\`${good[0].server}\` has ${good[0].tools} tools: ${refreshSummary(good[0])}`);
 }
 
 /** Sets the rule for a server, a tool or a pattern. */
@@ -84,17 +84,17 @@ async function setPolicy(select) {
   try {
     await setRule(server, pattern, select.value);
     const what = pattern ? `\`${pattern}\`` : `all tools of \`${server}\``;
-    toast(select.value ? `The policy of ${what} is \`${select.value}\`` : `The rule for ${what} was taken out`);
+    toast(select.value ? `The policy of ${what} is \`${select.value}\`` : `The rule for ${what} was removed`);
     [...select.options].forEach((option) => (option.defaultSelected = option.selected));
     select.blur();
   } catch (error) {
     select.selectedIndex = Math.max(0, before);
-    tellFailure(error);
+    showError(error);
   }
-  look();
+  refreshTopics();
 }
 
-/** The rule of the policies with this place; an empty policy takes it out. */
+/** Sets a policy rule; an empty policy removes it. */
 function setRule(server, pattern, policy) {
   const rule = { pattern: pattern || "*", ...(server ? { server } : {}) };
   if (policy) return call("PUT", "/api/v1/policies", { ...rule, policy });
@@ -106,20 +106,20 @@ async function copy(button) {
   const text = button.dataset.copyText ?? block?.textContent ?? "";
   try {
     await navigator.clipboard.writeText(text);
-    const words = button.textContent;
+    const label = button.textContent;
     button.textContent = "Copied";
-    setTimeout(() => (button.textContent = words), 1500);
+    setTimeout(() => (button.textContent = label), 1500);
   } catch {
-    toast("The browser does not let pages copy here", { text: "Select the text and copy it by hand.", tone: "plain" });
+    toast("The browser does not allow copying here", { text: "Select and copy the text by hand.", tone: "plain" });
   }
 }
 
-/** Takes away what this person may not do, with the reason. */
+/** Disables actions that the role does not allow. */
 export function limit(root = document) {
   if (isAdmin) return;
   for (const button of root.querySelectorAll("[data-admin]")) {
     button.disabled = true;
-    button.title = "Needs the admin token";
+    button.title = "Requires the admin token";
   }
 }
 
@@ -133,7 +133,7 @@ export function startActions() {
     else if (button.dataset.dropRule !== undefined)
       during(button, async () => {
         await setRule(button.dataset.server, button.dataset.dropRule, "");
-        toast(`The rule for \`${button.dataset.dropRule}\` was taken out`);
+        toast(`The rule for \`${button.dataset.dropRule}\` was removed`);
       });
     else if (button.dataset.revoke)
       during(button, async () => {

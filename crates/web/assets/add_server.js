@@ -1,31 +1,31 @@
-// Adding a server: the words of its command as they will be run, and its discovery as it happens.
+// The form for adding a server: parses its command and shows the discovery as it happens.
 
 import { call } from "./api.js";
 import { onEvent } from "./live.js";
 import { shown } from "./schema_form.js";
-import { appendMarked, tellFailure, toast } from "./toasts.js";
+import { appendInlineCode, showError, toast } from "./toasts.js";
 
-/** Splits a command as a shell would, without running one: quotes and backslashes, nothing else. */
+/** Splits a command like a shell: supports quotes and backslashes, nothing else. */
 export function words(text) {
   const found = [];
   let word = null;
   let quote = "";
   for (let at = 0; at < text.length; at += 1) {
-    const letter = text[at];
+    const char = text[at];
     if (quote) {
-      if (letter === quote) quote = "";
-      else if (letter === "\\" && quote === '"' && /["\\$`]/.test(text[at + 1] ?? "")) word += text[(at += 1)];
-      else word += letter;
-    } else if (letter === "'" || letter === '"') {
-      quote = letter;
+      if (char === quote) quote = "";
+      else if (char === "\\" && quote === '"' && /["\\$`]/.test(text[at + 1] ?? "")) word += text[(at += 1)];
+      else word += char;
+    } else if (char === "'" || char === '"') {
+      quote = char;
       word ??= "";
-    } else if (letter === "\\" && at + 1 < text.length) {
+    } else if (char === "\\" && at + 1 < text.length) {
       word = (word ?? "") + text[(at += 1)];
-    } else if (/\s/.test(letter)) {
+    } else if (/\s/.test(char)) {
       if (word !== null) found.push(word);
       word = null;
     } else {
-      word = (word ?? "") + letter;
+      word = (word ?? "") + char;
     }
   }
   if (word !== null) found.push(word);
@@ -39,7 +39,7 @@ const make = (tag, className, text) => {
   return made;
 };
 
-/** Why a variable changes what a program loads, by the table of the page; undefined for any other name. */
+/** Why a variable changes what a program loads, or undefined. */
 export function loaderReason(rows, name) {
   const lower = name.toLowerCase();
   const isMatch = (pattern) => {
@@ -50,8 +50,8 @@ export function loaderReason(rows, name) {
   return rows.find(([pattern]) => isMatch(pattern))?.[1];
 }
 
-/** Servers of a pasted text that are offered. */
-const MOST_OFFERED = 20;
+/** Largest number of pasted servers that are offered. */
+const MAX_OFFERED = 20;
 
 class AddServer {
   constructor(form) {
@@ -59,7 +59,7 @@ class AddServer {
     this.loaders = JSON.parse(form.dataset.loaderVariables ?? "[]");
     this.progress = document.getElementById("progress");
     form.elements.command.addEventListener("input", () => this.showWords());
-    form.querySelectorAll("[name=kind]").forEach((choice) => choice.addEventListener("change", () => this.turn()));
+    form.querySelectorAll("[name=kind]").forEach((choice) => choice.addEventListener("change", () => this.setKind()));
     form.querySelectorAll("[data-add-pair]").forEach((button) =>
       button.addEventListener("click", () => this.addPair(button.closest("[data-pairs]")).querySelector("input").focus()),
     );
@@ -75,7 +75,7 @@ class AddServer {
     return this.form.querySelector("[name=kind]:checked").value;
   }
 
-  turn(kind = this.kind) {
+  setKind(kind = this.kind) {
     this.form.querySelector(`[name=kind][value=${kind}]`).checked = true;
     this.form.querySelectorAll("[data-kind]").forEach((part) => (part.hidden = part.dataset.kind !== kind));
   }
@@ -122,7 +122,7 @@ class AddServer {
     return Object.fromEntries(pairs.filter(([key]) => key));
   }
 
-  /** The request as the API takes it. */
+  /** The request body for the API. */
   definition() {
     const text = (name) => this.form.elements[name].value.trim();
     const definition = { name: text("name") };
@@ -146,9 +146,9 @@ class AddServer {
     const place = this.form.querySelector(`[data-field="${CSS.escape(field)}"]`);
     if (!place) return false;
     place.dataset.fault = "";
-    const told = make("span", "fault");
-    appendMarked(told, message);
-    place.append(told);
+    const text = make("span", "fault");
+    appendInlineCode(text, message);
+    place.append(text);
     place.querySelector("input")?.focus();
     return true;
   }
@@ -164,22 +164,22 @@ class AddServer {
     this.clear();
     const definition = this.definition();
     const needed = this.kind === "http" ? "url" : "command";
-    if (!definition.name) return this.fault("name", "A name is needed");
-    if (!definition[needed]) return this.fault(needed, needed === "url" ? "An address is needed" : "A command is needed");
+    if (!definition.name) return this.fault("name", "A name is required");
+    if (!definition[needed]) return this.fault(needed, needed === "url" ? "A URL is required" : "A command is required");
     if (this.kind === "stdio" && words(this.form.elements.command.value).isOpen) return this.fault("command", "A quote is not closed");
     const button = this.form.querySelector("[type=submit]");
     button.setAttribute("aria-busy", "true");
     button.disabled = true;
     const steps = make("ul", "stack-tight");
     this.progress.replaceChildren(steps);
-    const say = (state, text) => {
+    const addStep = (state, text) => {
       const line = make("li");
       const mark = make("span", `state lines ${state}`);
-      // What follows the first line is what the program wrote.
+      // Lines after the first are output of the program.
       const [first, ...more] = shown(text).split("\n");
-      const words = make("span");
-      appendMarked(words, first);
-      mark.append(words);
+      const title = make("span");
+      appendInlineCode(title, first);
+      mark.append(title);
       line.append(mark);
       if (more.length > 0) {
         const log = make("div", "code log");
@@ -189,20 +189,20 @@ class AddServer {
       steps.append(line);
       return (now) => (mark.className = `state lines ${now}`);
     };
-    const asking = say("run busy", `Starting \`${definition.name}\` and asking for its tools`);
+    const discovering = addStep("run busy", `Starting \`${definition.name}\` and fetching its tools`);
     const stop = onEvent((kind, data) => {
-      if (kind === "server.started" && data.server === definition.name) say("ok", "It is running");
+      if (kind === "server.started" && data.server === definition.name) addStep("ok", "It is running");
     });
     try {
-      const answer = await call("POST", "/api/v1/servers", definition);
-      asking(answer?.discovery?.error ? "bad" : "ok");
-      this.tell(definition.name, answer, say);
+      const response = await call("POST", "/api/v1/servers", definition);
+      discovering(response?.discovery?.error ? "bad" : "ok");
+      this.showResult(definition.name, response, addStep);
     } catch (error) {
-      asking("bad");
+      discovering("bad");
       const isAtField = error.field && this.fault(error.field.split(/[./]/)[0], error.message);
-      say("bad", error.message);
-      if (error.remedy) say("off", error.remedy);
-      if (!isAtField) tellFailure(error);
+      addStep("bad", error.message);
+      if (error.remedy) addStep("off", error.remedy);
+      if (!isAtField) showError(error);
     } finally {
       stop();
       button.disabled = false;
@@ -211,26 +211,26 @@ class AddServer {
     return undefined;
   }
 
-  tell(name, answer, say) {
-    const outcome = answer?.discovery ?? {};
-    const command = answer?.command;
+  showResult(name, response, addStep) {
+    const outcome = response?.discovery ?? {};
+    const command = response?.command;
     if (command) {
-      this.progress.append(make("p", "small faint", "It was started as"), make("code", "command", command));
+      this.progress.append(make("p", "small faint", "Command"), make("code", "command", command));
     }
-    for (const warning of answer?.server?.warnings ?? []) say("warn", `\`${warning.key}\`: ${warning.text}`);
+    for (const warning of response?.server?.warnings ?? []) addStep("warn", `\`${warning.key}\`: ${warning.text}`);
     const error = outcome.error;
     if (error) {
-      say("bad", error.message ?? "It did not answer");
-      if (error.remedy) say("off", error.remedy);
-      say("off", "It stays configured, and its page shows what it wrote to its log.");
+      addStep("bad", error.message ?? "The discovery failed");
+      if (error.remedy) addStep("off", error.remedy);
+      addStep("off", "It stays configured; its page shows its log.");
     } else {
-      say("ok", `${outcome.tools ?? "Its"} tools are known`);
+      addStep("ok", `${outcome.tools ?? "Its"} tools are known`);
       toast(`\`${name}\` was added`, { text: outcome.tools !== undefined ? `${outcome.tools} tools are known.` : "" });
     }
     const row = make("div", "row");
     for (const [href, text, style] of [
       [`/servers/${name}`, "Open the server", "button primary"],
-      [`/tools?server=${name}`, "See its tools", "button"],
+      [`/tools?server=${name}`, "Show its tools", "button"],
     ]) {
       const link = make("a", style, text);
       link.href = href;
@@ -239,36 +239,36 @@ class AddServer {
     this.progress.append(row);
   }
 
-  /** Fills the form from what another client has. */
+  /** Fills the form from an entry of another client's file. */
   paste() {
     let value;
     try {
       value = JSON.parse(document.getElementById("paste").value);
     } catch {
-      toast("This is not JSON", { text: "Paste an entry as it stands in the other client's file.", tone: "bad" });
+      toast("Invalid JSON", { text: "Paste an entry exactly as it is in the other client's file.", tone: "bad" });
       return;
     }
     const table = value?.mcpServers ?? value?.servers ?? value?.context_servers ?? value;
     const named = table?.command || table?.url ? [["", table]] : Object.entries(table ?? {});
     const servers = named.filter(([, entry]) => entry !== null && typeof entry === "object");
     if (servers.length === 0) {
-      toast("No server was found in it", { tone: "bad" });
+      toast("No server was found", { tone: "bad" });
       return;
     }
     this.offer(servers);
     this.fillFrom(...servers[0]);
-    if (servers.length === 1) toast("The form is filled in", { tone: "plain" });
-    else toast(`${servers.length} servers were found`, { text: `The form holds \`${shown(servers[0][0])}\`. Choose another below the text, and add them one by one.`, tone: "plain" });
+    if (servers.length === 1) toast("The form was filled in", { tone: "plain" });
+    else toast(`${servers.length} servers were found`, { text: `The form shows \`${shown(servers[0][0])}\`. Choose another one below, and add them one by one.`, tone: "plain" });
   }
 
-  /** One button for each of several servers that were pasted. */
+  /** Shows a button for each pasted server. */
   offer(servers) {
     const place = document.getElementById("paste-found");
     place.replaceChildren();
     if (servers.length < 2) return;
-    place.append(make("span", "small muted", `${servers.length} servers were found. The form holds one at a time:`));
+    place.append(make("span", "small muted", `${servers.length} servers were found. The form shows one at a time:`));
     const row = make("div", "row");
-    for (const [name, entry] of servers.slice(0, MOST_OFFERED)) {
+    for (const [name, entry] of servers.slice(0, MAX_OFFERED)) {
       const button = make("button", "slim", shown(name));
       button.type = "button";
       button.addEventListener("click", () => {
@@ -280,7 +280,7 @@ class AddServer {
     const choose = (chosen) => [...row.children].forEach((button) => button.setAttribute("aria-pressed", String(button === chosen)));
     choose(row.firstElementChild);
     place.append(row);
-    if (servers.length > MOST_OFFERED) place.append(make("span", "small muted", `and ${servers.length - MOST_OFFERED} more`));
+    if (servers.length > MAX_OFFERED) place.append(make("span", "small muted", `and ${servers.length - MAX_OFFERED} more`));
   }
 
   /** Fills the form from one entry. */
@@ -293,12 +293,12 @@ class AddServer {
     this.form.querySelectorAll(".pair").forEach((row) => row.remove());
     if (url) {
       set("url", url);
-      this.turn("http");
+      this.setKind("http");
     } else {
       const command = [entry.command ?? []].flat();
       set("command", [...command, ...(entry.args ?? [])].map(quoted).join(" "));
       set("cwd", entry.cwd);
-      this.turn("stdio");
+      this.setKind("stdio");
     }
     const group = this.form.querySelector(`[data-pairs=${url ? "headers" : "env"}]`);
     Object.entries((url ? entry.headers : entry.env) ?? {}).forEach(([key, text]) => this.addPair(group, key, String(text)));

@@ -1,15 +1,15 @@
-// Talking to the API: JSON both ways, with the key of this browser's login.
+// Requests to the API, with the page key of this browser's login.
 
 import { goToLogin, pageKey } from "./page_key.js";
 
 const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
 
-/** What shows that a request comes from one of our own pages. */
+/** The header that proves that a request comes from one of Pegboard's pages. */
 export const proof = () => (pageKey() ? { "x-pegboard-page-key": pageKey() } : {});
 
 export const isAdmin = meta("pegboard-role") === "admin";
 
-/** A refusal or failure, with what the API says about it. */
+/** An error response of the API. */
 export class ApiError extends Error {
   constructor(status, detail) {
     super(detail.message || `The request failed (${status}).`);
@@ -21,7 +21,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Sends a request and gives the answer as JSON. */
+/** Sends a request and returns the response as JSON. */
 export async function call(method, path, body, signal) {
   const headers = { accept: "application/json", ...proof() };
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -36,7 +36,7 @@ export async function call(method, path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, { message: "Pegboard does not answer.", remedy: "Is it still running?" });
+    throw new ApiError(0, { message: "Pegboard does not respond.", remedy: "Is it still running?" });
   }
   const text = await response.text();
   let value = null;
@@ -50,14 +50,14 @@ export async function call(method, path, body, signal) {
   return value;
 }
 
-/** The part of a page that may have changed, as a document fragment to take pieces from. */
-export async function fragment(address, signal) {
-  const url = new URL(address, location.href);
+/** Fetches the content of a page without its frame, as a document fragment. */
+export async function fragment(target, signal) {
+  const url = new URL(target, location.href);
   url.hash = "";
   url.searchParams.set("fragment", "1");
   const response = await fetch(url, { signal, headers: { accept: "text/html", ...proof() }, credentials: "same-origin" });
-  const isSentAway = response.redirected && new URL(response.url).pathname === "/login";
-  if (isSentAway || response.status === 401) {
+  const isRedirected = response.redirected && new URL(response.url).pathname === "/login";
+  if (isRedirected || response.status === 401) {
     goToLogin();
     // The page is about to leave.
     return new Promise(() => {});

@@ -1,22 +1,22 @@
-// The calls that wait for a person. Cards keep their place: new ones are added at the end, and one that was decided
-// stays where it is, with what was decided, until the person dismisses it or leaves the page.
+// Approval requests. Cards keep their position: new ones are added at the end, and a decided one stays, with the
+// decision, until the user dismisses it or leaves the page.
 
 import { changing, settle } from "./settling.js";
 
-/** What a card says once it is decided, by the decision. */
+/** The text of a decided card, by decision. */
 const DECIDED = {
   once: ["ok", "Allowed once"],
   session: ["ok", "Allowed for this session"],
   always: ["ok", "Always allowed"],
   refuse: ["warn", "Refused"],
 };
-/** What a card says that was decided in another place. */
-const GONE = ["off", "No longer waiting: it was answered elsewhere, taken back, or its time is over"];
+/** The text of a card that is no longer waiting. */
+const GONE = ["off", "No longer waiting: decided elsewhere, cancelled or expired"];
 
 const cards = (list) => [...list.querySelectorAll("article[data-row]")];
 
-/** Puts the outcome in the place of a card's buttons. */
-function close(card, [tone, words]) {
+/** Replaces a card's buttons by the outcome. */
+function close(card, [tone, text]) {
   if (card.dataset.decided !== undefined) return;
   card.dataset.decided = "";
   const choices = card.querySelector("[data-choices]");
@@ -25,7 +25,7 @@ function close(card, [tone, words]) {
   const state = document.createElement("span");
   state.className = `state ${tone} grow`;
   state.tabIndex = -1;
-  state.textContent = words;
+  state.textContent = text;
   const dismiss = document.createElement("button");
   dismiss.type = "button";
   dismiss.className = "slim quiet";
@@ -33,7 +33,7 @@ function close(card, [tone, words]) {
   dismiss.textContent = "Dismiss";
   choices.removeAttribute("aria-label");
   choices.replaceChildren(state, dismiss);
-  // The cards below must not move.
+  // Prevents the cards below from moving.
   choices.style.minHeight = `${height}px`;
   const left = card.querySelector("[data-until]");
   left?.removeAttribute("data-until");
@@ -41,14 +41,14 @@ function close(card, [tone, words]) {
   if (hadFocus) state.focus({ preventScroll: true });
 }
 
-/** Notes at its card what the person decided there. */
+/** Shows the decision on its card. */
 export function decided(button) {
   const card = button.closest("article[data-row]");
   const { decision } = JSON.parse(button.dataset.body ?? "{}");
   if (card && DECIDED[decision]) close(card, DECIDED[decision]);
 }
 
-/** Brings the list up to date without moving any card. */
+/** Updates the list without moving any card. */
 export function mergeApprovals(list, next) {
   changing(list, () => {
     const fresh = new Map(cards(next).map((card) => [card.dataset.row, card]));

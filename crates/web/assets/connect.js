@@ -1,4 +1,4 @@
-// The token, shown only when somebody asks for it.
+// Inserts the token into the snippets on demand.
 
 import { call } from "./api.js";
 import { during } from "./actions.js";
@@ -14,7 +14,7 @@ export function startConnect() {
     if (isShown) {
       places.forEach((place) => (place.textContent = PLACEHOLDER));
       button.dataset.shown = "no";
-      button.textContent = "Put the token in";
+      button.textContent = "Insert the token";
       return;
     }
     during(button, async () => {
@@ -22,7 +22,7 @@ export function startConnect() {
       places.forEach((place) => (place.textContent = token ?? PLACEHOLDER));
       button.dataset.shown = "yes";
       button.textContent = "Hide the token";
-      toast("The token is in the text now", { tone: "plain" });
+      toast("The token was inserted", { tone: "plain" });
     });
   });
 }

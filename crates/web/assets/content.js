@@ -1,12 +1,11 @@
-// The content of a page that came as an empty frame. The frame is all that the login's cookie gets; the content is
-// fetched with the page key.
+// Fetches the content of an empty frame. The cookie alone returns only the frame; the content requires the page key.
 
 import { ApiError, fragment } from "./api.js";
 
 const scrollKey = () => `pegboard-scroll ${location.pathname}${location.search}`;
 
-/** Goes to where the person was before, or to the place that the address names. */
-function restorePlace(inner) {
+/** Restores the scroll position, or scrolls to the fragment of the URL. */
+function restorePosition(inner) {
   const [navigation] = performance.getEntriesByType("navigation");
   const top = Number(sessionStorage.getItem(scrollKey()));
   if (["back_forward", "reload"].includes(navigation?.type) && top > 0) scrollTo({ top });
@@ -14,13 +13,13 @@ function restorePlace(inner) {
   else inner.querySelector("[autofocus]")?.focus({ preventScroll: true });
 }
 
-/** Says why there is no content, and offers to try again. */
+/** Shows why there is no content, with a button to retry. */
 function showFailure(inner, error) {
   const box = document.createElement("div");
   box.className = "callout bad";
   const [title, text, again] = ["strong", "span", "button"].map((tag) => document.createElement(tag));
   title.textContent = "This page could not be loaded";
-  text.textContent = error instanceof ApiError ? `${error.message} ${error.remedy}` : "Pegboard does not answer. Is it still running?";
+  text.textContent = error instanceof ApiError ? `${error.message} ${error.remedy}` : "Pegboard does not respond. Is it still running?";
   again.type = "button";
   again.textContent = "Try again";
   again.addEventListener("click", () => location.reload());
@@ -30,7 +29,7 @@ function showFailure(inner, error) {
   inner.replaceChildren(box);
 }
 
-/** Fills the frame; whether the page has content now. */
+/** Fills the frame. Returns whether the page has content. */
 export async function fillFrame() {
   const inner = document.querySelector("[data-empty]");
   if (!inner) return true;
@@ -51,6 +50,6 @@ export async function fillFrame() {
   }
   inner.replaceChildren(fresh);
   delete inner.dataset.empty;
-  restorePlace(inner);
+  restorePosition(inner);
   return true;
 }

@@ -1,14 +1,13 @@
-// One stream of events for all tabs of this browser: browsers allow a host six connections, and a stream takes one for
-// as long as it is open. The tab that holds a lock reads the stream and passes on what it says; when that tab is
-// closed, another one gets the lock.
+// One event stream for all tabs of this browser, because browsers allow six connections per host and a stream occupies
+// one. The tab that holds a lock reads the stream and shares the events; when it is closed, another tab gets the lock.
 
 import { proof } from "./api.js";
 import { isLoggedOut } from "./page_key.js";
 
 const NAME = "pegboard-events";
-/** Pauses before the stream is opened again; the last one stays. */
+/** Delays before the stream is reopened; the last one repeats. */
 const PAUSES_MS = [300, 1000, 2000, 5000];
-/** The server says something at least every 15 seconds; a stream that is silent for longer is broken. */
+/** The server sends data at least every 15 seconds; a stream that is silent for longer is broken. */
 const SILENCE_MS = 45_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -33,8 +32,8 @@ async function read(response, deliver, isAlive) {
   }
 }
 
-/** Opens the stream once, until it ends or breaks; whether the login still counts. */
-async function open(tell, signal) {
+/** Reads the stream once, until it ends or breaks. Returns whether the login is still valid. */
+async function open(send, signal) {
   if (isLoggedOut()) return false;
   const attempt = new AbortController();
   const stop = () => attempt.abort();
@@ -49,11 +48,11 @@ async function open(tell, signal) {
     const response = await fetch("/api/v1/events", { headers, signal: attempt.signal, credentials: "same-origin", cache: "no-store" });
     if (response.status === 401) return false;
     if (response.ok) {
-      tell({ type: "state", state: "on", isOpened: true });
-      await read(response, tell, isAlive);
+      send({ type: "state", state: "on", isOpened: true });
+      await read(response, send, isAlive);
     }
   } catch {
-    // It is opened again below.
+    // The caller reopens it.
   } finally {
     clearTimeout(watchdog);
     signal.removeEventListener("abort", stop);
@@ -61,22 +60,22 @@ async function open(tell, signal) {
   return true;
 }
 
-/** Keeps the stream open until `signal` says otherwise or the login is over. */
-async function keepOpen(tell, signal) {
+/** Keeps the stream open until `signal` is aborted or the login has expired. */
+async function keepOpen(send, signal) {
   for (let tries = 0; !signal.aborted; tries += 1) {
     const begun = Date.now();
-    if (!(await open(tell, signal))) {
-      tell({ type: "expired" });
+    if (!(await open(send, signal))) {
+      send({ type: "expired" });
       return;
     }
     if (signal.aborted) return;
-    tell({ type: "state", state: "off" });
+    send({ type: "state", state: "off" });
     if (Date.now() - begun > PAUSES_MS.at(-1)) tries = 0;
     await pause(PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]);
   }
 }
 
-/** Without locks, which pages of other machines do not get, each tab has its own stream while it is seen. */
+/** Without locks, which browsers do not offer to pages of other machines, each visible tab has its own stream. */
 function listenWhileSeen(handle) {
   let current = null;
   const update = () => {
@@ -94,8 +93,8 @@ function listenWhileSeen(handle) {
 }
 
 /**
- * Calls back with what the stream says: `event` with its kind and data, `state` when the stream opens or breaks, and
- * `expired` when the login is over.
+ * Calls back with messages: `event` with its kind and data, `state` when the stream opens or breaks, and `expired` when
+ * the login has expired.
  */
 export function listen(handle) {
   if (!navigator.locks || !globalThis.BroadcastChannel) {
@@ -105,7 +104,7 @@ export function listen(handle) {
   const channel = new BroadcastChannel(NAME);
   const leaving = new AbortController();
   let state = null;
-  const tell = (message) => {
+  const send = (message) => {
     if (leaving.signal.aborted) return;
     if (message.type === "state") state = { type: "state", state: message.state };
     handle(message);
@@ -115,10 +114,10 @@ export function listen(handle) {
     if (data.type !== "who") handle(data);
     else if (state) channel.postMessage(state);
   });
-  // The tab that reads the stream says how it stands.
+  // The tab that reads the stream replies with its state.
   channel.postMessage({ type: "who" });
   const { signal } = leaving;
-  navigator.locks.request(NAME, { signal }, () => keepOpen(tell, signal)).catch(() => {});
+  navigator.locks.request(NAME, { signal }, () => keepOpen(send, signal)).catch(() => {});
   addEventListener("pagehide", () => {
     leaving.abort();
     channel.close();

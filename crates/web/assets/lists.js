@@ -1,4 +1,4 @@
-// Lists: narrowed while one types, paged in place, walked through with the arrow keys.
+// Lists: filtered while typing, paged in place, navigated with the arrow keys.
 
 import { fragment } from "./api.js";
 import { replace } from "./live.js";
@@ -10,25 +10,25 @@ let pending = null;
 const here = () => location.pathname + location.search;
 let shownAt = here();
 
-/** Fetches a list anew and puts it in place; the address shows what is seen. */
-async function show(address, id, { push = false } = {}) {
+/** Fetches a list, replaces the old one and updates the URL. */
+async function show(url, id, { push = false } = {}) {
   pending?.abort();
   const mine = (pending = new AbortController());
   const region = document.getElementById(id);
   if (!region) {
-    location.assign(address);
+    location.assign(url);
     return;
   }
   region.setAttribute("aria-busy", "true");
   try {
-    const fresh = await fragment(address, mine.signal);
+    const fresh = await fragment(url, mine.signal);
     const next = fresh.querySelector(`#${CSS.escape(id)}`);
-    history[push ? "pushState" : "replaceState"]({}, "", address);
+    history[push ? "pushState" : "replaceState"]({}, "", url);
     shownAt = here();
     region.removeAttribute("aria-busy");
     if (next) replace(region, next);
   } catch (error) {
-    if (error.name !== "AbortError") location.assign(address);
+    if (error.name !== "AbortError") location.assign(url);
   } finally {
     if (pending === mine) {
       pending = null;
@@ -37,7 +37,7 @@ async function show(address, id, { push = false } = {}) {
   }
 }
 
-function addressOf(form) {
+function urlOf(form) {
   const values = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
     if (value.trim()) values.set(name, value.trim());
@@ -46,19 +46,19 @@ function addressOf(form) {
   return form.getAttribute("action") + (text ? `?${text}` : "");
 }
 
-function filterAsOneTypes() {
+function filterWhileTyping() {
   for (const form of document.querySelectorAll("form[data-filter]")) {
     const id = form.dataset.filter;
     let timer = null;
     form.addEventListener("input", (event) => {
       clearTimeout(timer);
       const wait = event.target.matches("select") ? 0 : TYPING_MS;
-      timer = setTimeout(() => show(addressOf(form), id), wait);
+      timer = setTimeout(() => show(urlOf(form), id), wait);
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       clearTimeout(timer);
-      show(addressOf(form), id);
+      show(urlOf(form), id);
     });
   }
 }
@@ -83,14 +83,14 @@ function pageInPlace() {
       region.querySelector("tbody a, li a")?.focus({ preventScroll: true });
     });
   });
-  // Going to a place within the page is no reason to load it again.
+  // Navigation within the page does not reload it.
   addEventListener("popstate", () => {
     if (here() !== shownAt) location.reload();
   });
 }
 
-/** Arrow keys go from row to row; Home and End to the ends. */
-function walkWithKeys() {
+/** Arrow keys move between rows; Home and End to the first and last. */
+function navigateWithKeys() {
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const field = document.querySelector("[data-slash]");
@@ -128,7 +128,7 @@ function walkWithKeys() {
 }
 
 export function startLists() {
-  filterAsOneTypes();
+  filterWhileTyping();
   pageInPlace();
-  walkWithKeys();
+  navigateWithKeys();
 }

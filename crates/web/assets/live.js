@@ -1,22 +1,22 @@
-// Pages that stay true: what an event touches is fetched again, once for many events that come together.
+// Live updates: what an event affects is fetched again, once for events that arrive together.
 
 import { fragment } from "./api.js";
 import { mergeApprovals } from "./approvals.js";
 import { listen } from "./events.js";
 import { goToLogin } from "./page_key.js";
 import { changing } from "./settling.js";
-import { tellTimes } from "./times.js";
+import { updateTimes } from "./times.js";
 
-/** How long events are gathered before the page looks again. */
+/** How long events are collected before the page is updated. */
 const GATHER_MS = 120;
-/** The log of activity is written a moment after things happen, so that a page that shows it looks once more. */
+/** The activity log is written with a delay, so a page that shows it is updated once more. */
 const LOG_MS = 700;
 
-/** How long the content of a page waits for the stream, so that nothing that happens after it is missed. */
+/** How long the content of a page waits for the stream, so that no event is missed. */
 const OPENING_MS = 300;
 
-/** Which parts of a page an event touches. */
-const TOUCHES = {
+/** The topics that an event affects. */
+const AFFECTED_TOPICS = {
   "tools.discovery.started": ["catalog"],
   "tools.discovery.server.success": ["catalog", "activity"],
   "tools.discovery.server.failed": ["catalog", "activity"],
@@ -34,25 +34,25 @@ const TOUCHES = {
   "server.request.finished": ["activity"],
 };
 
-const touched = new Set();
+const affected = new Set();
 const listeners = new Set();
 let timer = null;
 let later = null;
-let looking = null;
-/** How the stream of events stands. */
+let updating = null;
+/** The state of the event stream. */
 let stream = "wait";
 /** Whether the page still waits for its content. */
 let isHeld = true;
 
-/** Calls back with every event: its kind and its data. */
+/** Calls back with every event: kind and data. */
 export function onEvent(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Looks again at all parts that hold these topics. */
-export function look(topics = ["catalog", "activity", "approvals"]) {
-  topics.forEach((topic) => touched.add(topic));
+/** Schedules an update of all regions with these topics. */
+export function refreshTopics(topics = ["catalog", "activity", "approvals"]) {
+  topics.forEach((topic) => affected.add(topic));
   if (timer === null && !document.hidden && !isHeld) timer = setTimeout(refetch, GATHER_MS);
 }
 
@@ -63,35 +63,35 @@ function regions(topics) {
 
 async function refetch() {
   timer = null;
-  const topics = new Set(touched);
-  touched.clear();
+  const topics = new Set(affected);
+  affected.clear();
   if (regions(topics).length === 0) return;
-  if (looking) {
-    // One look at a time; what was touched meanwhile is looked at next.
-    topics.forEach((topic) => touched.add(topic));
+  if (updating) {
+    // One update at a time; topics that were affected in the meantime come next.
+    topics.forEach((topic) => affected.add(topic));
     return;
   }
-  looking = new AbortController();
+  updating = new AbortController();
   try {
-    const fresh = await fragment(location.href, looking.signal);
+    const fresh = await fragment(location.href, updating.signal);
     for (const region of regions(topics)) {
       const next = fresh.getElementById?.(region.id) ?? fresh.querySelector(`#${CSS.escape(region.id)}`);
       if (next) replace(region, next);
     }
   } catch {
-    // The stream tells when Pegboard is back; then everything is looked at again.
+    // When the stream is open again, everything is updated.
   } finally {
-    looking = null;
-    if (touched.size > 0 && timer === null) timer = setTimeout(refetch, GATHER_MS);
+    updating = null;
+    if (affected.size > 0 && timer === null) timer = setTimeout(refetch, GATHER_MS);
   }
 }
 
-/** Puts new content in place of old; what has the focus, what is open and what is being edited stays. */
+/** Replaces the content of a region; focus, open details and edited fields are preserved. */
 export function replace(region, next) {
   if (region.innerHTML === next.innerHTML) return;
   if ("approvals" in region.dataset) {
     mergeApprovals(region, next);
-    tellTimes(region);
+    updateTimes(region);
     region.dispatchEvent(new CustomEvent("renewed", { bubbles: true }));
     return;
   }
@@ -107,12 +107,12 @@ export function replace(region, next) {
   else renew();
   const details = [...region.querySelectorAll("details")];
   if (details.length === open.length) details.forEach((one, at) => (one.open = open[at]));
-  tellTimes(region);
+  updateTimes(region);
   region.dispatchEvent(new CustomEvent("renewed", { bubbles: true }));
   if (path) (region.querySelector(path) ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
-/** A way to find the same element again in new content. */
+/** A selector for the same element in new content. */
 function pathTo(region, element) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   if (element.dataset.call) return `[data-call="${CSS.escape(element.dataset.call)}"]`;
@@ -120,22 +120,22 @@ function pathTo(region, element) {
   return href ? `a[href="${CSS.escape(href)}"]` : element.tagName.toLowerCase();
 }
 
-function tell(state, words) {
+function showState(state, label) {
   const place = document.getElementById("live");
   if (!place) return;
   place.dataset.state = state;
-  place.textContent = words;
+  place.textContent = label;
 }
 
-function hear(kind, text) {
-  const topics = TOUCHES[kind];
-  if (topics) look(topics);
+function handleEvent(kind, text) {
+  const topics = AFFECTED_TOPICS[kind];
+  if (topics) refreshTopics(topics);
   if (topics?.includes("activity")) {
     clearTimeout(later);
-    later = setTimeout(() => look(["activity"]), LOG_MS);
+    later = setTimeout(() => refreshTopics(["activity"]), LOG_MS);
   }
-  // Some events were lost: everything may be different.
-  if (kind === "lagged") look();
+  // Some events were lost: update everything.
+  if (kind === "lagged") refreshTopics();
   let data = {};
   try {
     data = JSON.parse(text);
@@ -145,24 +145,24 @@ function hear(kind, text) {
   if (topics) listeners.forEach((listener) => listener(kind, data));
 }
 
-/** Notes how the stream stands; the page says so once it has its content. */
-function note(state) {
+/** Records the state of the stream; the page shows it once it has content. */
+function setStream(state) {
   stream = state;
   if (isHeld) return;
-  if (stream === "on") tell("on", "live");
-  else if (stream === "off") tell("off", "reconnecting");
+  if (stream === "on") showState("on", "live");
+  else if (stream === "off") showState("off", "reconnecting");
 }
 
-/** Follows the stream of events. Done when it is open, or after a moment without it. */
-export function follow() {
+/** Opens the event stream. Resolves when it is open, or after a short timeout. */
+export function startLive() {
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && touched.size > 0) look([]);
+    if (!document.hidden && affected.size > 0) refreshTopics([]);
   });
   addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload();
   });
   return new Promise((resolve) => {
-    // A page that came with its content may have missed something already.
+    // A page that was sent with its content may have missed events.
     let isLate = document.querySelector("[data-empty]") === null;
     const done = () => {
       isLate = true;
@@ -171,19 +171,19 @@ export function follow() {
     setTimeout(done, OPENING_MS);
     listen((message) => {
       if (message.type === "expired") goToLogin();
-      if (message.type === "event") hear(message.kind, message.data);
+      if (message.type === "event") handleEvent(message.kind, message.data);
       if (message.type !== "state") return;
-      note(message.state);
-      // Whatever happened while no stream was open was missed.
-      if (message.isOpened && isLate) look();
+      setStream(message.state);
+      // Events were missed while no stream was open.
+      if (message.isOpened && isLate) refreshTopics();
       if (message.state === "on") done();
     });
   });
 }
 
-/** The page has its content: from now on it is kept up to date, and what happened meanwhile is fetched. */
-export function keepUpToDate() {
+/** Called when the page has content: enables updates and fetches pending changes. */
+export function enableUpdates() {
   isHeld = false;
-  note(stream);
-  if (touched.size > 0) look([]);
+  setStream(stream);
+  if (affected.size > 0) refreshTopics([]);
 }

@@ -1,12 +1,12 @@
-// Logging in: the one-time code comes from the address or from the person, and the page key goes into the storage.
+// Login: reads the one-time code from the URL or the form, and stores the page key.
 
-import { keepPageKey, takeNext } from "./page_key.js";
+import { storePageKey, takeNext } from "./page_key.js";
 
 const form = document.getElementById("login");
 const problem = document.getElementById("problem");
 let linked = new URLSearchParams(location.hash.slice(1)).get("code") ?? "";
 
-/** Shows the form that fits: a button for a link with a code, else a field for the code. */
+/** Shows a button for a link with a code, else a field for the code. */
 function show() {
   document.querySelectorAll("[data-with-code]").forEach((part) => (part.hidden = !linked));
   document.querySelectorAll("[data-without-code]").forEach((part) => (part.hidden = Boolean(linked)));
@@ -15,7 +15,7 @@ function show() {
   if (!linked) form.elements.code.focus();
 }
 
-function complain(text) {
+function showProblem(text) {
   problem.hidden = false;
   problem.querySelector("span").textContent = text;
   linked = "";
@@ -26,20 +26,20 @@ function complain(text) {
 async function logIn() {
   const code = linked || form.elements.code.value.trim();
   const response = await fetch("/login", { method: "POST", body: new URLSearchParams({ code }), credentials: "same-origin" });
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok || !answer.pageKey) {
-    const { message = "Pegboard did not accept the code.", remedy = "" } = answer.error ?? {};
-    complain(`${message} ${remedy}`);
+  const result = await response.json().catch(() => ({}));
+  if (!response.ok || !result.pageKey) {
+    const { message = "Pegboard did not accept the code.", remedy = "" } = result.error ?? {};
+    showProblem(`${message} ${remedy}`);
     return;
   }
-  keepPageKey(answer.pageKey);
+  storePageKey(result.pageKey);
   location.replace(takeNext());
 }
 
-// The code does not stay in the address bar and in the history.
+// Removes the code from the address bar and the history.
 if (linked) history.replaceState({}, "", location.pathname);
 show();
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  logIn().catch(() => complain("Pegboard does not answer. Is it still running?"));
+  logIn().catch(() => showProblem("Pegboard does not respond. Is it still running?"));
 });

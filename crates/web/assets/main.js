@@ -1,4 +1,4 @@
-// What every page does.
+// The entry point of every page.
 
 import { call } from "./api.js";
 import { fillFrame } from "./content.js";
@@ -7,16 +7,16 @@ import { startApprovals } from "./approvals.js";
 import { startAddServer } from "./add_server.js";
 import { startConnect } from "./connect.js";
 import { startLists } from "./lists.js";
-import { follow, keepUpToDate, onEvent } from "./live.js";
+import { startLive, enableUpdates, onEvent } from "./live.js";
 import { startSettling } from "./settling.js";
-import { dropPageKey, followLogout } from "./page_key.js";
-import { keepTimes } from "./times.js";
+import { removePageKey, followLogout } from "./page_key.js";
+import { startTimes } from "./times.js";
 import { toast } from "./toasts.js";
 import { startTryTool } from "./try_tool.js";
 
 const YEAR_SECONDS = 31_536_000;
 
-/** Light, dark, and back to what the system says. */
+/** Toggles between the light and the dark theme. */
 function chooseTheme() {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -24,7 +24,7 @@ function chooseTheme() {
   const next = shown === "dark" ? "light" : "dark";
   root.dataset.theme = next;
   document.cookie = `pegboard_theme=${next}; Path=/; Max-Age=${YEAR_SECONDS}; SameSite=Strict`;
-  toast(`The page is ${next} now`, { tone: "plain" });
+  toast(`Switched to the ${next} theme`, { tone: "plain" });
 }
 
 function foldMenu() {
@@ -45,7 +45,7 @@ async function leave() {
   try {
     await call("POST", "/logout");
   } finally {
-    dropPageKey();
+    removePageKey();
     location.assign("/login");
   }
 }
@@ -54,7 +54,7 @@ foldMenu();
 document.getElementById("theme")?.addEventListener("click", chooseTheme);
 document.getElementById("leave")?.addEventListener("click", leave);
 followLogout();
-await follow();
+await startLive();
 if (await fillFrame()) {
   startSettling();
   startActions();
@@ -63,10 +63,10 @@ if (await fillFrame()) {
   startAddServer();
   startTryTool();
   startConnect();
-  keepTimes();
-  keepUpToDate();
+  startTimes();
+  enableUpdates();
   onEvent((kind, data) => {
     if (kind !== "approval.asked" || location.pathname === "/approvals") return;
-    toast(`A call of \`${data.tool}\` waits for you`, { tone: "plain", link: { href: "/approvals", words: "Look at it" } });
+    toast(`A call of \`${data.tool}\` is waiting for approval`, { tone: "plain", link: { href: "/approvals", label: "Review" } });
   });
 }

@@ -1,18 +1,18 @@
-// The key of this browser's login. It is in the storage of this origin, which includes the port: pages of other
-// programs on this host get the login's cookie from the browser, and never this.
+// The page key of this browser's login. It is stored for this origin, which includes the port: pages of other programs
+// on this host receive the login's cookie, but never this key.
 
 const KEY = "pegboard-page-key";
 const NEXT = "pegboard-next";
 
-/** Whether this page was made for a login: it came without content. */
+/** Whether this page is used with a login: it was sent without content. */
 const isOfLogin = document.querySelector("[data-empty]") !== null;
 
-/** Whether the login is over for certain: its key is gone from the storage. */
+/** Whether the login has certainly ended: its key was removed from the storage. */
 export const isLoggedOut = () => isOfLogin && !pageKey();
 
 export const pageKey = () => localStorage.getItem(KEY) ?? "";
-export const keepPageKey = (key) => localStorage.setItem(KEY, key);
-export const dropPageKey = () => localStorage.removeItem(KEY);
+export const storePageKey = (key) => localStorage.setItem(KEY, key);
+export const removePageKey = () => localStorage.removeItem(KEY);
 
 /** Goes to the login page, and back here afterwards. */
 export function goToLogin() {
@@ -20,14 +20,14 @@ export function goToLogin() {
   location.replace("/login");
 }
 
-/** Leaves when the person logs out in another tab. */
+/** Goes to the login page when the user logs out in another tab. */
 export function followLogout() {
   addEventListener("storage", () => {
     if (isLoggedOut()) goToLogin();
   });
 }
 
-/** Where to go after the login: a path of this origin. */
+/** The path to open after the login. */
 export function takeNext() {
   const next = sessionStorage.getItem(NEXT) ?? "/";
   sessionStorage.removeItem(NEXT);

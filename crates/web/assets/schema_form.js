@@ -1,18 +1,17 @@
-// A form from a JSON schema: objects in objects, lists, choices, yes and no; what a form cannot express is written
-// as JSON in place. An optional field left empty is left out; a required one left empty is refused, because nothing
-// runs with a value that nobody wrote.
+// Generates a form from a JSON schema: nested objects, lists, choices and booleans; everything else is entered as JSON.
+// Empty optional fields are omitted; empty required fields are refused, so that no value is sent that was not entered.
 
-/** Objects and lists inside each other; deeper ones are written as JSON. */
-const DEEPEST = 5;
-/** Fields of one form; further ones are written as JSON. */
-const MOST_FIELDS = 200;
-/** Texts that are longer than this, or say so, get more room. */
+/** Largest nesting; deeper values are entered as JSON. */
+const MAX_DEPTH = 5;
+/** Largest number of fields; further ones are entered as JSON. */
+const MAX_FIELDS = 200;
+/** Longer texts get a larger field. */
 const LONG_TEXT = 80;
 
 const DECEPTIVE =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ue000-\uf8ff]|\udb40[\udc00-\udfff]/g;
 
-/** Foreign text with what could deceive made visible. */
+/** Escapes hidden characters of untrusted text. */
 export function shown(text) {
   return String(text).replace(DECEPTIVE, (found) => `\\u{${found.codePointAt(0).toString(16)}}`);
 }
@@ -27,15 +26,15 @@ const element = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-/** Where the focus goes to fill a part in. */
+/** The element to focus for a field. */
 const focusOf = (part) => part.control ?? part.element.querySelector("input, select, textarea, button");
 
-/** A value that cannot be read; `message` says why. */
+/** An invalid value; `message` says why. */
 export class BadField extends Error {
   constructor(message, control, hint = message) {
     super(message);
     this.control = control;
-    /** The same in the place of the field. */
+    /** The message at the field. */
     this.hint = hint;
   }
 }
@@ -54,13 +53,13 @@ export class SchemaForm {
     this.element = this.field.element;
   }
 
-  /** The arguments as they are filled in. Throws a `BadField`. */
+  /** The entered arguments. Throws a `BadField`. */
   value() {
     if (this.isEmpty) return {};
     return this.field.read(true) ?? {};
   }
 
-  /** What is filled in so far; required fields may be missing. */
+  /** The values entered so far; required fields may be missing. */
   draft() {
     if (this.isEmpty) return {};
     return this.field.read(false) ?? {};
@@ -70,7 +69,7 @@ export class SchemaForm {
     this.field.write(value);
   }
 
-  /** Follows references and puts `allOf` together, a few steps deep. */
+  /** Resolves references and merges `allOf`, to a limited depth. */
   flatten(schema, steps = 0) {
     if (schema === null || typeof schema !== "object" || steps > 8) return {};
     let flat = { ...schema };
@@ -90,7 +89,7 @@ export class SchemaForm {
       }
       delete flat.allOf;
     }
-    // "Something or null" is that something, which may be left out.
+    // A nullable value is treated as an optional one.
     const alternatives = flat.anyOf ?? flat.oneOf;
     if (Array.isArray(alternatives)) {
       const real = alternatives.map((one) => this.flatten(one, steps + 1)).filter((one) => one.type !== "null");
@@ -119,7 +118,7 @@ export class SchemaForm {
   make(schema, depth) {
     this.fields += 1;
     const flat = this.flatten(schema);
-    if (this.fields > MOST_FIELDS || depth > DEEPEST) return this.json(flat);
+    if (this.fields > MAX_FIELDS || depth > MAX_DEPTH) return this.json(flat);
     if (Array.isArray(flat.enum)) return this.choice(flat);
     if (flat.alternatives) return this.either(flat, depth);
     switch (flat.type) {
@@ -145,12 +144,12 @@ export class SchemaForm {
   }
 
   hint(flat) {
-    const told = [];
-    if (flat.description) told.push(shown(flat.description).slice(0, 400));
+    const hints = [];
+    if (flat.description) hints.push(shown(flat.description).slice(0, 400));
     if (flat.minimum !== undefined || flat.maximum !== undefined)
-      told.push(`${flat.minimum ?? "…"} to ${flat.maximum ?? "…"}`);
-    if (flat.format) told.push(shown(flat.format));
-    return told.join(" · ");
+      hints.push(`${flat.minimum ?? "…"} to ${flat.maximum ?? "…"}`);
+    if (flat.format) hints.push(shown(flat.format));
+    return hints.join(" · ");
   }
 
   /** The fields of an object. */
@@ -187,7 +186,7 @@ export class SchemaForm {
       if (part.isFilled()) return part.read(isWhole);
       if (!isNeeded || !isWhole) return undefined;
       if ("default" in inner) return inner.default;
-      // A required object without required fields of its own may be empty; another one names the field that is missing.
+      // A required object without required fields may be empty; otherwise its missing field is reported.
       if (part.isObject) return part.read(isWhole);
       throw missing(name, part);
     };
@@ -214,7 +213,7 @@ export class SchemaForm {
     };
   }
 
-  /** As many items as are wanted. */
+  /** A list of items. */
   list(flat, depth) {
     const rows = element("div", { class: "stack-tight" });
     const add = element("button", { type: "button", class: "slim" }, "Add an item");
@@ -260,10 +259,10 @@ export class SchemaForm {
     };
   }
 
-  /** One of several kinds of value. */
+  /** One of several alternatives. */
   either(flat, depth) {
     const names = flat.alternatives.map((one, at) => shown(one.title ?? one.type ?? `form ${at + 1}`));
-    const select = element("select", { "aria-label": "Which kind" }, ...names.map((name, at) => element("option", { value: at }, name)));
+    const select = element("select", { "aria-label": "Alternative" }, ...names.map((name, at) => element("option", { value: at }, name)));
     const parts = flat.alternatives.map((one) => this.make(one, depth + 1));
     const holder = element("div", {}, parts[0].element);
     const chosen = () => parts[Number(select.value)];
@@ -329,7 +328,7 @@ export class SchemaForm {
         if (text === "") return undefined;
         const number = Number(text);
         if (!Number.isFinite(number)) throw new BadField(`\`${text}\` is not a number`, control);
-        if (flat.type === "integer" && !Number.isInteger(number)) throw new BadField(`\`${text}\` is not a whole number`, control);
+        if (flat.type === "integer" && !Number.isInteger(number)) throw new BadField(`\`${text}\` is not an integer`, control);
         return number;
       },
       write: (value) => (control.value = value === undefined || value === null ? "" : String(value)),
@@ -349,7 +348,7 @@ export class SchemaForm {
         try {
           return JSON.parse(control.value);
         } catch {
-          throw new BadField("This is not JSON", control);
+          throw new BadField("Invalid JSON", control);
         }
       },
       write: (value) => (control.value = value === undefined ? "" : JSON.stringify(value, null, 2)),

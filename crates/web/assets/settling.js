@@ -1,12 +1,12 @@
-// Buttons that wait until what is around them stays in place. A second click of a double-click must not reach a
-// button that moved under the pointer, so a list whose rows changed takes no decisions for a moment.
+// Disables buttons briefly after a list changed, so that the second click of a double-click does not reach a button
+// that moved under the pointer.
 
-/** How long a list takes no decisions after its rows changed; longer than the gap of any double-click. */
+/** How long buttons are disabled after a change; longer than the interval of a double-click. */
 export const SETTLE_MS = 800;
 
 const timers = new WeakMap();
 
-/** What the rows of a list are, in order. */
+/** The keys of the rows, in order. */
 const rows = (region) => [...region.querySelectorAll("[data-row]")].map((row) => row.dataset.row).join("\n");
 
 function hold(buttons) {
@@ -17,7 +17,7 @@ function release(buttons) {
   buttons.forEach((button) => button.removeAttribute("aria-disabled"));
 }
 
-/** Takes no decisions inside `region` for a moment. */
+/** Disables the buttons of a region briefly. */
 export function settle(region) {
   const buttons = () => [...region.querySelectorAll("button")];
   hold(buttons());
@@ -29,18 +29,18 @@ export function settle(region) {
   timers.set(region, setTimeout(wake, SETTLE_MS));
 }
 
-/** Changes the content of a list, and settles it if its rows are different afterwards. */
+/** Changes a list, and disables its buttons briefly if its rows changed. */
 export function changing(region, change) {
   const before = rows(region);
   change();
   if (rows(region) !== before) settle(region);
-  // New buttons of a list that is settling wait like the others.
+  // New buttons of a settling list are disabled too.
   else if (timers.has(region)) hold([...region.querySelectorAll("button")]);
 }
 
 /**
- * Ignores clicks on buttons that wait. Every list of a page that was just loaded settles, too: the click that led to
- * the page may be half of a double-click.
+ * Ignores clicks on disabled buttons. Lists of a newly loaded page settle too: the click that led to the page may be
+ * half of a double-click.
  */
 export function startSettling() {
   const ignore = (event) => {

@@ -1,8 +1,8 @@
-// Keeps "3 min ago" and "40 s left" true, and adds the exact time to them.
+// Updates "3 min ago" and "40 s left", and adds the exact time as a tooltip.
 
-const EVERY_MS = 10_000;
+const INTERVAL_MS = 10_000;
 
-function words(ms) {
+function formatDuration(ms) {
   const seconds = Math.floor(Math.max(0, ms) / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
@@ -10,29 +10,29 @@ function words(ms) {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** Writes the times below an element as of now. */
-export function tellTimes(root = document) {
+/** Updates the times inside an element. */
+export function updateTimes(root = document) {
   const now = Date.now();
   for (const place of root.querySelectorAll("[data-at]")) {
     const at = Number(place.dataset.at);
     place.title ||= new Date(at).toLocaleString();
     const passed = now - at;
-    const text = passed < 1000 ? "just now" : `${words(passed)} ago`;
+    const text = passed < 1000 ? "just now" : `${formatDuration(passed)} ago`;
     if (place.textContent !== text) place.textContent = text;
   }
   for (const place of root.querySelectorAll("[data-until]")) {
     const left = Number(place.dataset.until) - now;
-    place.textContent = left > 0 ? `${words(left)} left` : "no longer waiting";
+    place.textContent = left > 0 ? `${formatDuration(left)} left` : "no longer waiting";
   }
 }
 
-export function keepTimes() {
-  tellTimes();
+export function startTimes() {
+  updateTimes();
   setInterval(() => {
-    if (!document.hidden) tellTimes();
-  }, EVERY_MS);
-  // Somebody who decides sees every second.
+    if (!document.hidden) updateTimes();
+  }, INTERVAL_MS);
+  // Remaining times are updated every second.
   setInterval(() => {
-    if (!document.hidden && document.querySelector("[data-until]")) tellTimes();
+    if (!document.hidden && document.querySelector("[data-until]")) updateTimes();
   }, 1000);
 }

@@ -1,7 +1,7 @@
-// Short words about what an action did. They are read out by screen readers, and go by themselves.
+// Short messages about actions. Screen readers announce them, and they disappear after a while.
 
 const SHOWN_MS = 6000;
-const MOST = 4;
+const MAX_TOASTS = 4;
 
 /** Shows a message; `tone` is `ok`, `bad` or `plain`. */
 export function toast(title, { text = "", tone = "ok", link } = {}) {
@@ -11,15 +11,15 @@ export function toast(title, { text = "", tone = "ok", link } = {}) {
   box.className = "toast";
   box.dataset.tone = tone;
   const strong = document.createElement("strong");
-  appendMarked(strong, title);
+  appendInlineCode(strong, title);
   box.append(strong);
   if (text || link) {
     const more = document.createElement("p");
-    appendMarked(more, text);
+    appendInlineCode(more, text);
     if (link) {
       const anchor = document.createElement("a");
       anchor.href = link.href;
-      anchor.textContent = link.words;
+      anchor.textContent = link.label;
       more.append(text ? " " : "", anchor);
     }
     box.append(more);
@@ -31,8 +31,8 @@ export function toast(title, { text = "", tone = "ok", link } = {}) {
   close.addEventListener("click", () => box.remove());
   box.append(close);
   place.append(box);
-  while (place.children.length > MOST) place.firstElementChild.remove();
-  // Failures stay until they are read.
+  while (place.children.length > MAX_TOASTS) place.firstElementChild.remove();
+  // Errors stay until they are closed.
   if (tone !== "bad") {
     let timer = setTimeout(() => box.remove(), SHOWN_MS);
     box.addEventListener("pointerenter", () => clearTimeout(timer));
@@ -40,15 +40,15 @@ export function toast(title, { text = "", tone = "ok", link } = {}) {
   }
 }
 
-/** Tells of a failure with its remedy. */
-export function tellFailure(error) {
-  // Further lines of a message are what a program wrote; they are shown where the failure is.
+/** Shows an error with its remedy. */
+export function showError(error) {
+  // Lines after the first are output of a program; they are shown elsewhere.
   const [first] = String(error.message).split("\n");
   toast(first, { text: error.remedy ?? "", tone: "bad" });
 }
 
-/** Adds text in which `…` marks what is typed. */
-export function appendMarked(place, text) {
+/** Adds text in which backticks mark inline code. */
+export function appendInlineCode(place, text) {
   String(text)
     .split("`")
     .forEach((piece, at) => {

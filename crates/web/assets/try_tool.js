@@ -1,14 +1,14 @@
-// Trying a tool: arguments by form or as JSON, the call through the API, the result as text.
+// The form for trying a tool: arguments by form or as JSON, and the result.
 
 import { call } from "./api.js";
-import { look, onEvent } from "./live.js";
+import { refreshTopics, onEvent } from "./live.js";
 import { BadField, SchemaForm, shown } from "./schema_form.js";
-import { appendMarked, toast } from "./toasts.js";
+import { appendInlineCode, toast } from "./toasts.js";
 
-/** Characters of a result that are shown. */
+/** Largest number of characters shown of a result. */
 const SHOWN = 200_000;
-/** Pictures that are shown as such; everything else stays text. */
-const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/** Image types that are displayed; everything else is shown as text. */
+const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 const make = (tag, className, text) => {
   const made = document.createElement(tag);
@@ -38,16 +38,16 @@ function block(text) {
 
 const pretty = (value) => JSON.stringify(value, null, 2);
 
-/** One piece of a result. */
+/** Renders one content block of a result. */
 function piece(content) {
   if (content.type === "text") {
     const value = parsed(content.text, undefined);
     return block(value !== null && typeof value === "object" ? pretty(value) : content.text ?? "");
   }
-  if (content.type === "image" && PICTURES.includes(content.mimeType)) {
+  if (content.type === "image" && IMAGE_TYPES.includes(content.mimeType)) {
     const image = make("img");
     image.src = `data:${content.mimeType};base64,${content.data}`;
-    image.alt = "A picture that the tool gave";
+    image.alt = "Image returned by the tool";
     return image;
   }
   return block(pretty(content));
@@ -62,11 +62,11 @@ class Trial {
     this.json = card.querySelector("#try-json");
     this.schemaForm = new SchemaForm(parsed(card.dataset.schema, {}));
     const place = card.querySelector("[data-part=form]");
-    if (this.schemaForm.isEmpty) place.append(make("p", "muted", "It takes no arguments."));
+    if (this.schemaForm.isEmpty) place.append(make("p", "muted", "It has no parameters."));
     else place.append(this.schemaForm.element);
     if (place.querySelector(".needed")) place.prepend(make("p", "small faint", "Fields with * are required."));
     this.mode = "form";
-    card.querySelectorAll("[data-mode]").forEach((tab) => tab.addEventListener("click", () => this.turn(tab.dataset.mode)));
+    card.querySelectorAll("[data-mode]").forEach((tab) => tab.addEventListener("click", () => this.setMode(tab.dataset.mode)));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.run();
@@ -81,17 +81,17 @@ class Trial {
     this.schemaForm.fill(value);
     this.json.value = pretty(value);
     this.card.scrollIntoView({ block: "nearest" });
-    toast("The example is in the form", { tone: "plain" });
+    toast("The example was filled in", { tone: "plain" });
   }
 
-  /** Between form and JSON, taking along what is there. */
-  turn(mode) {
+  /** Switches between form and JSON, keeping the values. */
+  setMode(mode) {
     if (mode === this.mode) return;
     try {
       if (mode === "json") this.json.value = pretty(this.schemaForm.draft());
       else this.schemaForm.fill(this.readJson());
     } catch (error) {
-      this.complain(error);
+      this.showFault(error);
       return;
     }
     this.mode = mode;
@@ -101,12 +101,12 @@ class Trial {
 
   readJson() {
     const value = parsed(this.json.value.trim() || "{}", undefined);
-    if (value === null || typeof value !== "object" || Array.isArray(value)) throw new BadField("The arguments are not a JSON object", this.json);
+    if (value === null || typeof value !== "object" || Array.isArray(value)) throw new BadField("The arguments must be a JSON object", this.json);
     return value;
   }
 
-  /** Says at the field what is wrong with it. */
-  complain(error) {
+  /** Shows an error at its field. */
+  showFault(error) {
     this.clearFaults();
     const { control } = error;
     if (!control) {
@@ -117,7 +117,7 @@ class Trial {
     const fault = make("span", "fault");
     fault.id = "try-fault";
     fault.setAttribute("role", "alert");
-    appendMarked(fault, error.hint);
+    appendInlineCode(fault, error.hint);
     control.after(fault);
     control.setAttribute("aria-invalid", "true");
     control.setAttribute("aria-errormessage", fault.id);
@@ -133,7 +133,7 @@ class Trial {
     });
   }
 
-  /** Shows these parts as the result, and brings them into view. */
+  /** Shows the result and scrolls it into view. */
   present(...parts) {
     this.result.hidden = false;
     this.result.replaceChildren(...parts);
@@ -144,12 +144,12 @@ class Trial {
   callout(tone, title, text, remedy) {
     const box = make("div", `callout ${tone}`);
     box.append(make("strong", "", title));
-    const told = make("span");
-    appendMarked(told, shown(text));
-    box.append(told);
+    const message = make("span");
+    appendInlineCode(message, shown(text));
+    box.append(message);
     if (remedy) {
       const next = make("span", "muted");
-      appendMarked(next, shown(remedy));
+      appendInlineCode(next, shown(remedy));
       box.append(next);
     }
     return box;
@@ -158,11 +158,11 @@ class Trial {
   async run() {
     let text;
     try {
-      // What was written as JSON goes as it was written: numbers keep all their digits.
+      // JSON is sent verbatim, so that numbers keep all digits.
       this.mode === "json" ? this.readJson() : null;
       text = this.mode === "json" ? this.json.value.trim() || "{}" : JSON.stringify(this.schemaForm.value());
     } catch (error) {
-      this.complain(error);
+      this.showFault(error);
       return;
     }
     const button = this.form.querySelector("[type=submit]");
@@ -171,25 +171,25 @@ class Trial {
     this.clearFaults();
     this.present(make("p", "muted", "Running…"));
     const stop = onEvent((kind, data) => {
-      if (kind === "approval.asked" && data.tool === this.tool) this.waits();
+      if (kind === "approval.asked" && data.tool === this.tool) this.showWaiting();
     });
     const started = performance.now();
     try {
-      const answer = await call("POST", `/api/v1/tools/${encodeURIComponent(this.tool)}/call`, `{"arguments":${text}}`);
-      this.tell(answer, Math.round(performance.now() - started));
+      const response = await call("POST", `/api/v1/tools/${encodeURIComponent(this.tool)}/call`, `{"arguments":${text}}`);
+      this.showResult(response, Math.round(performance.now() - started));
     } catch (error) {
-      const title = error.code === "TOOL_DENIED" || error.status === 403 ? "Not allowed" : "It did not run";
+      const title = error.code === "TOOL_DENIED" || error.status === 403 ? "Not allowed" : "The call failed";
       this.present(this.callout("bad", title, error.message, `${error.remedy} ${error.code ? `\`${error.code}\`` : ""}`));
     } finally {
       stop();
       button.disabled = false;
       button.removeAttribute("aria-busy");
-      look(["activity", "catalog"]);
+      refreshTopics(["activity", "catalog"]);
     }
   }
 
-  waits() {
-    const box = this.callout("warn", "Waiting for an answer", "A policy asks a person before this tool runs.", "");
+  showWaiting() {
+    const box = this.callout("warn", "Waiting for approval", "A policy requires an approval before this tool runs.", "");
     const link = make("a", "", "Decide in Approvals");
     link.href = "/approvals";
     link.target = "_blank";
@@ -197,10 +197,10 @@ class Trial {
     this.present(box);
   }
 
-  tell(answer, took) {
-    const { result = {}, isError = false, outcome = "complete" } = answer ?? {};
+  showResult(response, took) {
+    const { result = {}, isError = false, outcome = "complete" } = response ?? {};
     const head = make("div", "row");
-    head.append(make("span", isError ? "chip bad" : "chip ok", isError ? "the tool failed" : "ok"));
+    head.append(make("span", isError ? "chip bad" : "chip ok", isError ? "failed" : "ok"));
     head.append(make("span", "small faint num", `${took} ms`));
     if (outcome !== "complete") head.append(make("span", "chip warn", outcome.replace("_", " ")));
     const parts = [head];

@@ -1,4 +1,4 @@
-//! What the API asks of whoever knows the files: the configuration, projects, and what servers wrote.
+//! The interface to configuration files, projects and server logs that the API needs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,76 +14,75 @@ pub use pegboard_config::edit::{NewServer, NewTransport};
 /// The id of the user's own configuration.
 pub const DEFAULT_PROJECT: &str = "default";
 
-/// A folder with a configuration.
+/// A directory with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// How the API names it.
+    /// The id in API paths.
     pub id: String,
-    /// What people call it.
+    /// The display name.
     pub name: String,
-    /// Its folder; none for the user's own configuration.
+    /// Its directory; `None` for the user's own configuration.
     pub folder: Option<PathBuf>,
-    /// Whether it is the one that this Pegboard was started for.
+    /// Whether this Pegboard serves it.
     pub is_running: bool,
     /// When it was last opened.
     pub last_used: Option<Timestamp>,
 }
 
-/// A project and all that is known of its tools.
+/// A project with its known tools.
 #[derive(Clone, Debug)]
 pub struct ProjectView {
-    /// Which.
+    /// The project.
     pub project: Project,
-    /// Its tools, as of now.
+    /// The current snapshot of its tools.
     pub catalog: Arc<Catalog>,
-    /// The files that make it up.
+    /// Its configuration files.
     pub files: Vec<PathBuf>,
-    /// What is wrong in its files, for people.
+    /// Problems in its files, formatted for display.
     pub problems: Vec<String>,
 }
 
-/// Whoever knows the files. Reading gives what lies in memory; only changing waits for a disk.
+/// Reads and changes the configuration. Reads return data in memory; only changes wait for the disk.
 #[async_trait]
 pub trait ConfigAdmin: Send + Sync {
-    /// Every project that is known.
+    /// All known projects.
     fn projects(&self) -> Vec<Project>;
 
-    /// One of them.
+    /// A project by its id.
     fn project(&self, id: &str) -> Option<ProjectView>;
 
-    /// Patterns of the tools that the summary for a system prompt names.
+    /// Patterns of the tools that the summary for a system prompt lists by name.
     fn essential(&self) -> Vec<String>;
 
-    /// What stands about a server in the files, without secrets: keys and values.
+    /// The keys and values of a server in the files, with secrets masked.
     fn config_values(&self, server: &ServerName) -> Vec<(String, String)>;
 
-    /// What trusting a server of the project means; `None` for any other server.
+    /// The trust review of a project's server; `None` for any other server.
     fn review(&self, server: &ServerName) -> Option<TrustReview>;
 
-    /// What a server wrote to its standard error lately; foreign text.
+    /// The end of a server's standard error; untrusted text.
     async fn logs(&self, server: &ServerName) -> ToolResult<String>;
 
-    /// Writes a server into the user's file and takes it over. It is not discovered yet when this returns.
+    /// Writes a server into the user's file and applies it. It is not discovered yet when this returns.
     async fn add_server(&self, server: NewServer) -> ToolResult<()>;
 
-    /// Changes keys of a server and takes them over; `null` takes a key out.
+    /// Changes keys of a server and applies them; `null` removes a key.
     async fn change_server(
         &self,
         server: &ServerName,
         changes: Map<String, Value>,
     ) -> ToolResult<()>;
 
-    /// Takes a server out of the files.
+    /// Removes a server from the files.
     async fn remove_server(&self, server: &ServerName) -> ToolResult<()>;
 
-    /// Switches a server on or off.
+    /// Enables or disables a server.
     async fn enable_server(&self, server: &ServerName, enabled: bool) -> ToolResult<()>;
 
-    /// Trusts the definition of a project's server, if it is still the one with this hash and was shown
-    /// completely.
+    /// Trusts the definition of a project's server if it still has this hash and can be shown completely.
     async fn trust_server(&self, server: &ServerName, hash: &str) -> ToolResult<()>;
 
-    /// Sets a rule of the policies, or takes it out; whether something is different now.
+    /// Sets a policy rule, or removes it with `None`. Returns whether anything changed.
     async fn set_rule(
         &self,
         server: Option<&ServerName>,
@@ -91,6 +90,6 @@ pub trait ConfigAdmin: Send + Sync {
         policy: Option<Policy>,
     ) -> ToolResult<bool>;
 
-    /// The token that clients of the protocol show, for whoever may administer; none is needed without one.
+    /// The token that MCP clients send; `None` if no token is required.
     fn call_token(&self) -> ToolResult<Option<Secret>>;
 }

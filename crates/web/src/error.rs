@@ -1,4 +1,4 @@
-//! The one shape of errors, and which HTTP status each has.
+//! The error response, and the HTTP status of each error code.
 
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderValue, StatusCode};
@@ -7,14 +7,14 @@ use pegboard_model::{ErrorClass, Reason, ToolError, UntrustedText};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
     error: Box<ToolError>,
 }
 
-/// What every failed request answers.
+/// The body of every failed request.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub(crate) struct ErrorBody {
@@ -24,44 +24,44 @@ pub(crate) struct ErrorBody {
 /// What went wrong, and the next step.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorDetail {
-    /// The code, one of those in the table of error codes.
+    /// The code, from the table of error codes.
     #[schema(example = "SERVER_UNKNOWN")]
     code: &'static str,
     /// What happened.
     message: String,
     /// The next step.
     remedy: String,
-    /// Whether the same request may succeed later without any change.
+    /// Whether the same request may succeed later without changes.
     retryable: bool,
-    /// The field of the request that it is about.
+    /// The field of the request that caused the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// The server that it is about.
+    /// The server that is concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The tool that it is about.
+    /// The tool that is concerned.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-    /// Names that may have been meant.
+    /// Similar names that exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nearest: Vec<String>,
 }
 
-/// What a handler gives.
+/// The result of a handler.
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
-    /// A fault whose message is the table's.
+    /// An error with the title of its code as message.
     pub(crate) fn of(reason: Reason) -> Self {
         ToolError::new(reason, reason.title()).into()
     }
 
-    /// A fault with its own message.
+    /// An error with its own message.
     pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         ToolError::new(reason, message).into()
     }
 
-    /// A request that is not as it should be, by one of its fields.
+    /// An invalid request, with the field that is wrong.
     pub(crate) fn at_field(field: &str, message: impl Into<String>) -> Self {
         let error = ToolError::new(Reason::RequestInvalid, message);
         error
@@ -69,7 +69,7 @@ impl ApiError {
             .into()
     }
 
-    /// The same with another next step.
+    /// Replaces the next step.
     pub(crate) fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
         self.error.remedy = remedy.into();
         self
@@ -137,7 +137,7 @@ fn status_of(error: &ToolError) -> StatusCode {
         _ => match error.code {
             ErrorClass::InvalidInput => StatusCode::BAD_REQUEST,
             ErrorClass::Denied => StatusCode::FORBIDDEN,
-            // The fault lies with the server behind us, not with this one.
+            // The upstream server failed, not Pegboard.
             ErrorClass::Unavailable => StatusCode::BAD_GATEWAY,
             ErrorClass::NotImplemented => StatusCode::NOT_IMPLEMENTED,
             _ => match error.reason {

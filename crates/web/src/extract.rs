@@ -1,4 +1,4 @@
-//! What a request brings: a JSON body, a query, names in the path; each fault names its field.
+//! Extractors for bodies, queries and path parameters. Each error names its field.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -13,13 +13,13 @@ use serde::de::DeserializeOwned;
 use crate::error::{ApiError, ApiResult};
 use crate::state::WebState;
 
-/// What a request to the API may hold at the most; a server's definition or a call's arguments with a file in them.
+/// Largest body of an API request: a server's definition, or a call's arguments with a file in them.
 const BODY_BYTES: usize = 1024 * 1024;
 
 /// A JSON body.
 pub(crate) struct Json<T>(pub(crate) T);
 
-/// A JSON body that may be left out.
+/// An optional JSON body.
 pub(crate) struct OptionalJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<WebState> for Json<T> {
@@ -88,33 +88,33 @@ fn declared_as_json(headers: &HeaderMap) -> ApiResult<()> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
-    // The parser itself refuses what is nested deeper than 128 levels.
+    // The parser limits the nesting to 128 levels.
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let parsed = serde_path_to_error::deserialize(&mut reader);
     let value = parsed.map_err(|error| {
-        // Text that is not JSON has no fields, and a part of the path that is not known is written as `?`.
+        // Invalid JSON has no field, and unknown parts of the path are written as `?`.
         let path = match error.inner().is_data() {
             true => error.path().to_string(),
             false => String::new(),
         };
         let path = path.trim_matches(['.', '?']);
-        fault(path, &error.inner().to_string())
+        parse_error(path, &error.inner().to_string())
     })?;
     reader
         .end()
-        .map_err(|error| fault("", &error.to_string()))?;
+        .map_err(|error| parse_error("", &error.to_string()))?;
     Ok(value)
 }
 
-/// What the parser said, with the field that it is about.
-fn fault(path: &str, said: &str) -> ApiError {
+/// A parser's message as an error, with the field that caused it.
+fn parse_error(path: &str, parser_message: &str) -> ApiError {
     let message = format!(
-        "the body is not as it should be: {}",
-        UntrustedText::new(said).shortened(300)
+        "invalid body: {}",
+        UntrustedText::new(parser_message).shortened(300)
     );
     let missing = ["missing field `", "unknown field `"]
         .iter()
-        .find_map(|start| said.strip_prefix(start)?.split('`').next());
+        .find_map(|start| parser_message.strip_prefix(start)?.split('`').next());
     let field = match (path, missing) {
         ("", Some(name)) => name.to_owned(),
         (path, Some(name)) if !path.ends_with(name) => format!("{path}.{name}"),
@@ -126,7 +126,7 @@ fn fault(path: &str, said: &str) -> ApiError {
     }
 }
 
-/// The query of an address.
+/// The query parameters.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
@@ -136,20 +136,20 @@ impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
         match axum::extract::Query::<T>::try_from_uri(&parts.uri) {
             Ok(query) => Ok(Self(query.0)),
             Err(rejection) => {
-                let said = rejection.body_text();
-                let said = said
+                let text = rejection.body_text();
+                let message = text
                     .rsplit_once("string: ")
-                    .map_or(&*said, |(_, rest)| rest);
-                // A wrong value is told as `field: why`.
-                let fault = match said.split_once(": ") {
+                    .map_or(&*text, |(_, rest)| rest);
+                // An invalid value is reported as `field: reason`.
+                let fault = match message.split_once(": ") {
                     Some((field, why)) if is_word(field) => ApiError::at_field(
                         field,
                         format!(
-                            "`{field}` is not as it should be: {}",
+                            "invalid value of `{field}`: {}",
                             UntrustedText::new(why).shortened(200)
                         ),
                     ),
-                    _ => fault("", said),
+                    _ => parse_error("", message),
                 };
                 Err(fault.into_response())
             }
@@ -161,7 +161,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A name in the path.
+/// A parameter in the path.
 pub(crate) struct PathParam(pub(crate) String);
 
 impl FromRequestParts<WebState> for PathParam {
@@ -173,14 +173,14 @@ impl FromRequestParts<WebState> for PathParam {
         match path {
             Ok(Path(name)) => Ok(Self(name)),
             Err(_) => {
-                let message = "the path holds a name that is no text";
+                let message = "the path is not valid UTF-8";
                 Err(ApiError::new(Reason::RequestInvalid, message).into_response())
             }
         }
     }
 }
 
-/// The name of a server in the path. One that no server can have is as unknown as one that none has.
+/// The name of a configured server in the path; invalid names are reported as unknown servers.
 pub(crate) struct PathServer(pub(crate) ServerName);
 
 impl FromRequestParts<WebState> for PathServer {
@@ -196,7 +196,7 @@ impl FromRequestParts<WebState> for PathServer {
     }
 }
 
-/// There is no such server.
+/// The error for a server that is not configured.
 pub(crate) fn unknown_server(name: &str) -> ApiError {
     let message = format!(
         "no server `{}` is configured",

@@ -1,23 +1,23 @@
-//! The catalog as an HTTP API with its OpenAPI description, and the dashboard on top of it.
+//! The HTTP API with its OpenAPI description, and the dashboard.
 //!
-//! Invariant: reading starts no server, connects to none and waits for none: what is read comes from snapshots.
-//! Invariant: whatever changes the configuration, the policies, consents, or what gets started, takes [`Admin`].
-//! Invariant: every error has one shape, with a code of the one table and the next step.
-//! Invariant: no file is known here; what lies in files is asked from the [`ConfigAdmin`].
-//! Invariant: nothing is served without the checks of a [`pegboard_gateway::http::Site`].
+//! Invariant: reads start no server, connect to none and wait for none; they use snapshots.
+//! Invariant: changing the configuration, policies, grants or which servers run requires [`Admin`].
+//! Invariant: every error has the same shape, with a code from the table and a next step.
+//! Invariant: this crate reads and writes no files; everything in files goes through [`ConfigAdmin`].
+//! Invariant: no route is served without the access checks of a [`pegboard_gateway::http::Site`].
 
 #![allow(
     clippy::result_large_err,
     reason = "errors are rare and read by field; boxing them would only hide that"
 )]
 
-// The rooms of the house.
+// Routes.
 mod api;
 #[cfg_attr(not(feature = "dashboard"), path = "no_dashboard.rs")]
 mod dashboard;
 mod login_routes;
 
-// Who asks, what they send, and what they get back.
+// Access, requests and responses.
 mod error;
 mod extract;
 mod logins;
@@ -26,7 +26,7 @@ mod role;
 mod security_headers;
 mod session;
 
-// What everything works on.
+// Shared state.
 mod config_admin;
 mod state;
 
@@ -40,8 +40,8 @@ pub use state::{WebParts, WebState};
 
 use axum::Router;
 
-/// Every route of API and dashboard. They must not be served without the checks of a
-/// [`pegboard_gateway::http::Site`], whose access knows the [`Logins`] of the same state.
+/// All routes of the API and the dashboard. They must not be served without the access checks of a
+/// [`pegboard_gateway::http::Site`], whose access uses the [`Logins`] of the same state.
 pub fn routes(state: WebState) -> Router {
     Router::new()
         .merge(api::routes(state.clone()))

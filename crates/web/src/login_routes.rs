@@ -1,7 +1,7 @@
 //! Logging in and out.
 //!
-//! Opening the address only shows a button, so that a program that looks at links beforehand does not use the code up.
-//! The page's script sends the code and stores the page key that it gets back.
+//! Opening the link only shows a button, so that link previews do not use up the code. The page's script sends the
+//! code and stores the page key from the response.
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -20,7 +20,7 @@ use crate::logins::LOGIN_PATH;
 use crate::session::session_of;
 use crate::state::WebState;
 
-/// A form with one code is far smaller.
+/// Largest login form; a form with one code is far smaller.
 const FORM_BYTES: usize = 4 * 1024;
 
 pub(crate) fn routes(state: WebState) -> Router {
@@ -34,8 +34,8 @@ async fn show() -> Response {
     page()
 }
 
-/// What a browser gets that was logged in. Its page puts the key into the storage of its origin, which includes the
-/// port: pages of other programs on this host get the cookie, and never this.
+/// The response to a login. The page stores the key for its origin, which includes the port: pages of other programs
+/// on this host receive the cookie, but never this key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LoggedIn<'a> {
@@ -44,7 +44,7 @@ struct LoggedIn<'a> {
 
 async fn log_in(State(state): State<WebState>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    if is_sent_by_others(&parts.headers) {
+    if is_cross_site(&parts.headers) {
         return ApiError::of(Reason::RequestForged).into_response();
     }
     let limits = Limits {
@@ -71,22 +71,22 @@ async fn log_in(State(state): State<WebState>, request: Request) -> Response {
 
 async fn log_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
     if let Some(login) = state.logins().login(&headers) {
-        // What a person allowed for this session ends with it.
+        // Approvals for this session end with it.
         state.hub().session_ended(&session_of(&login));
     }
     match HeaderValue::from_str(&state.logins().log_out(&headers)) {
-        Ok(cookie) => elsewhere(LOGIN_PATH, cookie),
+        Ok(cookie) => redirect(LOGIN_PATH, cookie),
         Err(_) => ApiError::of(Reason::Internal).into_response(),
     }
 }
 
-/// Whether a page that is not ours sends the form. A browser that says nothing of it is no browser that we know.
-fn is_sent_by_others(headers: &HeaderMap) -> bool {
+/// Whether a foreign page sent the form. Clients without the header are not browsers.
+fn is_cross_site(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     site.is_some_and(|site| site != "same-origin" && site != "none")
 }
 
-fn elsewhere(path: &'static str, cookie: HeaderValue) -> Response {
+fn redirect(path: &'static str, cookie: HeaderValue) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
     headers.insert(LOCATION, HeaderValue::from_static(path));
@@ -108,7 +108,7 @@ fn page() -> Response {
     response
 }
 
-/// A field of a form.
+/// A field of a URL-encoded form.
 fn field(text: &str, name: &str) -> Option<String> {
     let mut fields = text.split('&').filter_map(|pair| pair.split_once('='));
     let value = fields.find(|(key, _)| *key == name)?.1.replace('+', " ");

@@ -1,4 +1,4 @@
-//! What stands in for the dashboard in a program that is built without it.
+//! Replaces the dashboard in a build without it.
 
 use axum::Router;
 use axum::http::Uri;
@@ -13,12 +13,12 @@ pub(crate) fn assets() -> Router {
     Router::new()
 }
 
-/// Whether a dashboard page is at this address: there is none.
+/// Always `false`: there are no pages.
 pub(crate) fn is_page(_: &Uri) -> bool {
     false
 }
 
-/// What is shown in place of the login page.
+/// The text shown instead of the login page.
 pub(crate) fn login_page() -> String {
     let page = maud::html! {
         (maud::DOCTYPE)

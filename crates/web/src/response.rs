@@ -1,4 +1,4 @@
-//! What is sent back: JSON, lists with a tag by which a client knows them again.
+//! JSON responses, and lists with an `ETag`.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -6,16 +6,16 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// An answer as JSON.
+/// Serialises a value as the response body.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
     match serde_json::to_vec(body) {
         Ok(bytes) => json_bytes(status, bytes),
-        // Only what is no JSON by its kind cannot be written, and nothing here is.
+        // Only values that JSON cannot represent fail, and no response type contains one.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-/// JSON that is written already.
+/// A response whose body is already serialised.
 pub(crate) fn json_bytes(status: StatusCode, bytes: impl Into<Body>) -> Response {
     let mut response = Response::new(bytes.into());
     *response.status_mut() = status;
@@ -24,7 +24,7 @@ pub(crate) fn json_bytes(status: StatusCode, bytes: impl Into<Body>) -> Response
     response
 }
 
-/// Something that is true at this moment only.
+/// A JSON response that must not be cached.
 pub(crate) struct NoStoreJson<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for NoStoreJson<T> {
@@ -36,7 +36,7 @@ impl<T: Serialize> IntoResponse for NoStoreJson<T> {
     }
 }
 
-/// The same about something new.
+/// The response `201 Created`, not cached.
 pub(crate) struct CreatedJson<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for CreatedJson<T> {
@@ -47,14 +47,14 @@ impl<T: Serialize> IntoResponse for CreatedJson<T> {
     }
 }
 
-/// A list with its tag: a client that has it already gets 304 and no body.
-pub(crate) fn json_with_etag(asked: &HeaderMap, body: &impl Serialize) -> Response {
+/// A list with an `ETag`; returns 304 without a body if the client sent the same tag.
+pub(crate) fn json_with_etag(request: &HeaderMap, body: &impl Serialize) -> Response {
     let Ok(bytes) = serde_json::to_vec(body) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let hash = blake3::hash(&bytes).to_hex();
     let tag = format!("\"{}\"", hash.get(..32).unwrap_or(&hash));
-    let known = asked.get_all(IF_NONE_MATCH).iter();
+    let known = request.get_all(IF_NONE_MATCH).iter();
     let mut known = known.filter_map(|value| value.to_str().ok());
     let is_known = known.any(|value| {
         let mut tags = value

@@ -1,4 +1,4 @@
-//! Who asks: taken from what the guard found out.
+//! Extractors for the role that the access check determined.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -7,16 +7,16 @@ use pegboard_model::Reason;
 
 use crate::error::ApiError;
 
-/// Whoever passed the guard.
+/// A client that passed the access check, with any role.
 #[derive(Clone, Debug)]
 pub struct Authorized(pub Principal);
 
-/// Somebody who may change things.
+/// A client with the administrator role.
 #[derive(Clone, Debug)]
 pub struct Admin(pub Principal);
 
 impl Authorized {
-    /// Whether things may be changed.
+    /// Whether the client has the administrator role.
     pub fn is_admin(&self) -> bool {
         self.0.role == Role::Admin
     }
@@ -32,7 +32,7 @@ impl Authorized {
 }
 
 impl Admin {
-    /// Who it is, in the words of the activity log.
+    /// The name of this client in the activity log.
     pub(crate) fn actor(&self) -> &'static str {
         match self.0.login {
             Some(_) => "dashboard",

@@ -1,4 +1,4 @@
-//! Headers that keep what we send from being used by pages of others.
+//! Response headers that prevent use by foreign pages.
 
 use axum::http::header::{REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
 use axum::http::{HeaderName, HeaderValue};
@@ -6,7 +6,7 @@ use axum::response::Response;
 
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Adds them to an answer.
+/// Adds the headers to a response.
 pub(crate) async fn add_security_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [

@@ -1,8 +1,7 @@
-//! The session of a call over the API: what "allow for this session" covers.
+//! The session of an API call: the scope of "allow for this session".
 //!
-//! A browser's login is one session. A program names its own in a header; all holders of the token could otherwise use
-//! what a person allowed to one of them. The id that is shown and recorded is a hash, from which the name cannot be
-//! read.
+//! A browser login is one session. A program names its session in a header; otherwise all holders of the token would
+//! share an approval. The id that is shown and recorded is a hash of the name.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -16,18 +15,18 @@ use crate::role::Authorized;
 /// The header in which a program names its session.
 pub(crate) const SESSION_HEADER: &str = "pegboard-session";
 
-/// A shorter name could be guessed.
+/// Shorter names could be guessed.
 const MIN_NAME_LEN: usize = 16;
 const MAX_NAME_LEN: usize = 128;
 /// Hex digits of a session's id.
 const ID_LENGTH: usize = 12;
 
-/// Who calls, and in which session.
+/// The caller and its session.
 pub(crate) struct CallSession {
     pub(crate) id: SessionId,
-    /// What the caller is called in the inbox.
+    /// The name of the caller in the inbox.
     pub(crate) client: &'static str,
-    /// Whether later calls can be of the same session.
+    /// Whether later calls can belong to the same session.
     pub(crate) is_lasting: bool,
 }
 
@@ -50,11 +49,11 @@ impl CallSession {
             }
             Some(_) => {
                 let message = format!(
-                    "`Pegboard-Session` is not one text of {MIN_NAME_LEN} to {MAX_NAME_LEN} visible ASCII characters"
+                    "`Pegboard-Session` must be one value of {MIN_NAME_LEN} to {MAX_NAME_LEN} visible ASCII characters"
                 );
                 let fault = ApiError::at_field("Pegboard-Session", message);
                 return Err(fault.with_remedy(
-                    "Send a random text such as a UUID, the same for all calls of one session, or leave it out.",
+                    "Send a random value such as a UUID, the same for all calls of one session, or omit the header.",
                 ));
             }
         };
@@ -66,7 +65,7 @@ impl CallSession {
     }
 }
 
-/// The session of a browser's login.
+/// The session of a browser login.
 pub(crate) fn session_of(login: &Login) -> SessionId {
     SessionId(format!("dashboard-{}", login.id))
 }
@@ -75,7 +74,7 @@ fn is_name(name: &[u8]) -> bool {
     (MIN_NAME_LEN..=MAX_NAME_LEN).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic)
 }
 
-/// Holders of different tokens never share a session, whatever name they give.
+/// The role is part of the id, so holders of different tokens never share a session.
 fn id_of(role: Role, name: &[u8]) -> String {
     let role: &[u8] = match role {
         Role::Admin => b"admin",

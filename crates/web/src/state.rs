@@ -1,4 +1,4 @@
-//! What every handler works on.
+//! The state shared by all handlers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use tokio::sync::Semaphore;
 use crate::config_admin::ConfigAdmin;
 use crate::logins::Logins;
 
-/// Those who may listen to events at once; each holds a connection.
+/// Maximum concurrent event streams; each holds a connection.
 const LISTENERS: usize = 128;
 
-/// What the state is made of.
+/// The parts of a [`WebState`].
 pub struct WebParts {
-    /// The MCP face, whose profiles and sessions are shown.
+    /// The gateway, whose profiles and sessions are shown.
     pub gateway: Gateway,
-    /// Whoever knows the files.
+    /// Access to the configuration.
     pub config_admin: Arc<dyn ConfigAdmin>,
-    /// The browsers that are logged in.
+    /// Browser logins.
     pub logins: Arc<Logins>,
-    /// What tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The limits in force.
     pub limits: Limits,
-    /// Where we listen, as `http://127.0.0.1:7340`.
+    /// The base URL, such as `http://127.0.0.1:7340`.
     pub url: String,
-    /// How a client starts this program.
+    /// The command by which a client starts this program.
     pub command: String,
-    /// Variables that a client must set, so that the program finds the same configuration.
+    /// Environment variables that a client must set so that the program finds the same configuration.
     pub variables: BTreeMap<String, String>,
     /// The program's version.
     pub version: String,
 }
 
-/// What every handler works on. Cloning gives another handle to the same.
+/// The state shared by all handlers. Clones share the same state.
 #[derive(Clone)]
 pub struct WebState {
     parts: Arc<WebParts>,
@@ -44,7 +44,7 @@ pub struct WebState {
 }
 
 impl WebState {
-    /// A state over its parts.
+    /// Creates the state from its parts.
     pub fn new(parts: WebParts) -> Self {
         Self {
             parts: Arc::new(parts),
@@ -52,27 +52,27 @@ impl WebState {
         }
     }
 
-    /// The living centre.
+    /// The hub.
     pub fn hub(&self) -> &Hub {
         self.parts.gateway.hub()
     }
 
-    /// The MCP face.
+    /// The gateway.
     pub fn gateway(&self) -> &Gateway {
         &self.parts.gateway
     }
 
-    /// Whoever knows the files.
+    /// Access to the configuration.
     pub fn config_admin(&self) -> &dyn ConfigAdmin {
         &*self.parts.config_admin
     }
 
-    /// The browsers that are logged in.
+    /// Browser logins.
     pub fn logins(&self) -> &Arc<Logins> {
         &self.parts.logins
     }
 
-    /// What tells the time.
+    /// The clock.
     pub fn clock(&self) -> &dyn Clock {
         &*self.parts.clock
     }
@@ -82,22 +82,22 @@ impl WebState {
         &self.parts.limits
     }
 
-    /// Places for those who listen to events.
+    /// Limits the number of event streams.
     pub(crate) fn listeners(&self) -> &Arc<Semaphore> {
         &self.listeners
     }
 
-    /// Where we listen.
+    /// The base URL.
     pub fn url(&self) -> &str {
         &self.parts.url
     }
 
-    /// How a client starts this program.
+    /// The command by which a client starts this program.
     pub fn command(&self) -> &str {
         &self.parts.command
     }
 
-    /// Variables that a client must set when it starts this program.
+    /// Environment variables that a client must set when it starts this program.
     pub fn variables(&self) -> &BTreeMap<String, String> {
         &self.parts.variables
     }

@@ -1,9 +1,9 @@
-//! A server to call: as little as a server of the protocol can do, over stdio or HTTP, of either era.
+//! A minimal MCP server over stdio or HTTP, of either era.
 //!
 //! `mock-server LIST [--http] [--era legacy|modern] [--delay-ms N] [--hang-if|--crash-if|--flood-if FILE]`
 //!
-//! `LIST` is a JSON file with `tools`. Every call answers a text of 100 letters. If the file of a fault is
-//! there when it starts, it is silent, ends at the first message, or writes lines without end.
+//! `LIST` is a JSON file with `tools`. Every call returns a text of 100 characters. If the file of a fault exists
+//! at the start, the server is silent, exits at the first message, or writes lines endlessly.
 
 mod responses;
 
@@ -17,10 +17,7 @@ use responses::Responses;
 fn main() -> io::Result<()> {
     let options = Options::read(std::env::args().skip(1));
     if options.delay_ms > 0 {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a server that takes its time to start"
-        )]
+        #[expect(clippy::disallowed_methods, reason = "a server that starts slowly")]
         std::thread::sleep(Duration::from_millis(options.delay_ms));
     }
     let present = options.fault.filter(|(_, file)| file.exists());
@@ -35,7 +32,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// Ends with the pipe, which the reader closes when it has had enough.
+/// Ends when the reader closes the pipe.
 fn flood() -> io::Result<()> {
     let mut out = io::stdout().lock();
     let line = format!("{}\n", "noise ".repeat(200));
@@ -77,7 +74,7 @@ async fn http(responses: Responses, is_silent: bool) -> io::Result<()> {
     .await
 }
 
-/// What goes wrong on purpose.
+/// An intentional fault.
 #[derive(Clone, Copy)]
 enum Fault {
     Hang,

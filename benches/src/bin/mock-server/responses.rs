@@ -1,4 +1,4 @@
-//! What the server says.
+//! The responses of the server.
 
 use std::borrow::Cow;
 use std::io;
@@ -29,7 +29,7 @@ struct Message<'a> {
 impl Responses {
     pub(crate) fn new(list: &Path, is_modern: bool) -> io::Result<Self> {
         let text = std::fs::read_to_string(list)?;
-        // The file is an object with `tools`; a modern result has more members.
+        // The file is an object with `tools`; a modern result has further members.
         let text = text.trim_end().strip_suffix('}').unwrap_or("{\"tools\":[]");
         let (more, kind) = match is_modern {
             true => (

@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! The Anthropic Messages API.
 
 mod stream;
 
@@ -14,7 +14,7 @@ use crate::provider::{ModelError, Provider, Turn, TurnDelta, TurnRequest};
 use crate::provider_http;
 
 const BASE_URL: &str = "https://api.anthropic.com";
-/// The version of the API that is spoken: the one that other hosts of these models know, too.
+/// API version. Other hosts of these models support this one, too.
 const VERSION: &str = "2023-06-01";
 
 /// A model behind Anthropic's Messages API.
@@ -25,7 +25,11 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// A model by its name. `base_url` leads to another host of the same API.
+    /// Creates a provider for a model. `base_url` selects another host of the same API.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the URL or the key is invalid.
     pub fn new(
         model: impl Into<String>,
         api_key: &Secret,
@@ -68,9 +72,9 @@ impl Provider for Anthropic {
         on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Turn, ModelError> {
         let mut reply = provider_http::post(&self.service, &body(&self.model, request)).await?;
-        let mut reading = stream::TurnReader::default();
+        let mut reader = stream::TurnReader::default();
         while let Some(event) = provider_http::next_event(&mut reply).await? {
-            if let Some(turn) = reading.take(&event, on_delta)? {
+            if let Some(turn) = reader.process(&event, on_delta)? {
                 return Ok(turn);
             }
         }
@@ -87,7 +91,7 @@ fn body(model: &str, request: TurnRequest<'_>) -> Value {
     });
     if let Some(map) = body.as_object_mut() {
         if !request.system.is_empty() {
-            // Tools and system stay the same for the whole run, so the provider may keep them.
+            // Tools and system prompt do not change during a run, so the provider can cache them.
             let system = json!([{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}]);
             map.insert("system".to_owned(), system);
         }
@@ -102,21 +106,21 @@ fn body(model: &str, request: TurnRequest<'_>) -> Value {
     body
 }
 
-/// The messages, with neighbours of one role joined: what a person says after answers stands behind them.
+/// Converts messages, and joins neighbours of one role: text of the user follows tool outputs in the same message.
 fn messages(messages: &[Message]) -> Vec<Value> {
     let mut all: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
         let (role, content) = match message {
             Message::User(text) => ("user", vec![json!({"type": "text", "text": text})]),
             Message::Assistant(items) => ("assistant", items.clone()),
-            Message::ToolOutputs(answers) => ("user", answers.iter().map(answer).collect()),
+            Message::ToolOutputs(outputs) => ("user", outputs.iter().map(tool_output).collect()),
         };
         match all.last_mut() {
             Some((last, blocks)) if *last == role => blocks.extend(content),
             _ => all.push((role, content)),
         }
     }
-    // What was said so far stays the same in the next turn, so the provider may keep it up to here.
+    // The conversation up to here does not change in the next turn, so the provider can cache it.
     if let Some(Value::Object(last)) = all.last_mut().and_then(|(_, blocks)| blocks.last_mut()) {
         last.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
@@ -125,15 +129,16 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-fn answer(answer: &ToolOutput) -> Value {
-    let content: Vec<Value> = match &answer.body {
+fn tool_output(tool_output: &ToolOutput) -> Value {
+    let content: Vec<Value> = match &tool_output.body {
         ToolOutputBody::Tools { names, .. } => {
-            return anthropic_search_result(&answer.id, names.iter().map(String::as_str));
+            return anthropic_search_result(&tool_output.id, names.iter().map(String::as_str));
         }
         ToolOutputBody::Content(parts) => parts.iter().filter_map(block).collect(),
     };
-    let mut block = json!({"type": "tool_result", "tool_use_id": answer.id, "content": content});
-    if answer.is_error
+    let mut block =
+        json!({"type": "tool_result", "tool_use_id": tool_output.id, "content": content});
+    if tool_output.is_error
         && let Some(map) = block.as_object_mut()
     {
         map.insert("is_error".to_owned(), true.into());
@@ -141,7 +146,7 @@ fn answer(answer: &ToolOutput) -> Value {
     block
 }
 
-/// A part as a block; an empty text is refused by the service, so it is left out.
+/// Converts a part. The API rejects empty text blocks, so they are left out.
 fn block(part: &Content) -> Option<Value> {
     match part {
         Content::Text(text) if text.is_empty() => None,

@@ -1,4 +1,4 @@
-//! From the events of a Messages stream to what the model said.
+//! Assembles a turn from the events of a Messages stream.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::message::{ToolUse, ToolUseKind};
 use crate::provider::{FinishReason, ModelError, Turn, TurnDelta, Usage};
 use crate::provider_http;
 
-/// What was read so far.
+/// The state of a stream.
 #[derive(Default)]
 pub(super) struct TurnReader {
     blocks: BTreeMap<u64, Block>,
@@ -19,13 +19,13 @@ pub(super) struct TurnReader {
 #[derive(Default)]
 struct Block {
     value: Value,
-    /// The arguments of a call, which come as pieces of a JSON text.
+    /// The arguments of a call, received as fragments of JSON text.
     input: String,
 }
 
 impl TurnReader {
-    /// Takes one event; the turn when it was the last.
-    pub(super) fn take(
+    /// Processes one event. Returns the turn after the last one.
+    pub(super) fn process(
         &mut self,
         event: &Value,
         on_delta: &mut (dyn FnMut(TurnDelta) + Send),
@@ -45,7 +45,7 @@ impl TurnReader {
                 }
             }
             "content_block_start" => {
-                if self.blocks.len() >= provider_http::PARTS {
+                if self.blocks.len() >= provider_http::MAX_PARTS {
                     return Err(provider_http::too_many_parts());
                 }
                 let value = event.get("content_block").cloned().unwrap_or_default();
@@ -69,7 +69,7 @@ impl TurnReader {
                 self.turn.raw_finish_reason = reason.or(self.turn.raw_finish_reason.take());
                 self.usage(event.get("usage"));
             }
-            "message_stop" => return Ok(Some(self.ended())),
+            "message_stop" => return Ok(Some(self.finish())),
             "error" => {
                 let error = event.get("error").unwrap_or(&Value::Null);
                 let kind = text(error, "type").unwrap_or_default();
@@ -78,13 +78,13 @@ impl TurnReader {
                     &text(error, "message").unwrap_or_default(),
                 ));
             }
-            // Signs of life, and whatever is added to the protocol.
+            // Keep-alive events, and future extensions of the protocol.
             _ => {}
         }
         Ok(None)
     }
 
-    /// The counts of an event are those of the whole answer so far.
+    /// Updates the usage. The counts of an event cover the whole response so far.
     fn usage(&mut self, usage: Option<&Value>) {
         let count = |key: &str| usage?.get(key)?.as_u64();
         let read = count("cache_read_input_tokens");
@@ -103,7 +103,7 @@ impl TurnReader {
         now.output_tokens = count("output_tokens").unwrap_or(now.output_tokens);
     }
 
-    fn ended(&mut self) -> Turn {
+    fn finish(&mut self) -> Turn {
         let mut turn = std::mem::take(&mut self.turn);
         turn.finish = match turn.raw_finish_reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
@@ -112,11 +112,11 @@ impl TurnReader {
             _ => FinishReason::Done,
         };
         for (_, block) in std::mem::take(&mut self.blocks) {
-            let (item, call) = block.ended();
+            let (item, call) = block.finish();
             match item.get("type").and_then(Value::as_str) {
                 Some("text") => {
                     let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
-                    // The service does not take back an empty text.
+                    // The API rejects empty text blocks.
                     if text.is_empty() {
                         continue;
                     }
@@ -176,8 +176,8 @@ impl Block {
         }
     }
 
-    /// The block as it is sent back, and the call that it is.
-    fn ended(mut self) -> (Value, Option<ToolUse>) {
+    /// Returns the block as it is sent back, and its call if it is one.
+    fn finish(mut self) -> (Value, Option<ToolUse>) {
         let kind = self.value.get("type").and_then(Value::as_str);
         let kind = kind.unwrap_or_default().to_owned();
         if !kind.ends_with("tool_use") {
@@ -189,7 +189,7 @@ impl Block {
             text => parse_arguments(text).map_err(|error| error.message),
         };
         if let Some(map) = self.value.as_object_mut() {
-            // The service takes back nothing but an object.
+            // The API accepts only objects.
             let sent = input.as_ref().ok().filter(|input| input.is_object());
             map.insert("input".to_owned(), sent.cloned().unwrap_or_else(empty));
         }
@@ -220,9 +220,9 @@ mod tests {
     use serde_json::json;
 
     fn read(events: &[Value]) -> Result<Option<Turn>, ModelError> {
-        let mut reading = TurnReader::default();
+        let mut reader = TurnReader::default();
         for event in events {
-            if let Some(turn) = reading.take(event, &mut |_| {})? {
+            if let Some(turn) = reader.process(event, &mut |_| {})? {
                 return Ok(Some(turn));
             }
         }
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn r_agent_02_events_of_any_form_are_survived() {
+    fn r_agent_02_malformed_events_are_tolerated() {
         let odd = [
             json!(null),
             json!([1]),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_10_a_key_twice_in_a_models_arguments_is_an_error() {
+    fn r_sec_10_a_duplicate_key_in_arguments_of_a_model_is_an_error() {
         let part = r#"{"path":"a","path":"b"}"#;
         let events = [
             json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use"}}),
@@ -268,9 +268,9 @@ mod tests {
     }
 
     #[test]
-    fn r_agent_02_an_answer_without_end_is_stopped() {
+    fn r_agent_02_an_endless_response_is_stopped() {
         let start = json!({"type": "content_block_start", "content_block": {"type": "text"}});
-        let events: Vec<Value> = (0..=provider_http::PARTS)
+        let events: Vec<Value> = (0..=provider_http::MAX_PARTS)
             .map(|index| {
                 let mut event = start.clone();
                 event["index"] = json!(index);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn r_agent_02_an_error_in_the_stream_says_whether_to_ask_again() {
+    fn r_agent_02_an_error_in_the_stream_says_whether_to_retry() {
         for (kind, is_transient) in [
             ("overloaded_error", true),
             ("api_error", true),

@@ -1,4 +1,4 @@
-//! OpenAI Responses.
+//! The OpenAI Responses API.
 
 mod stream;
 
@@ -18,18 +18,22 @@ use crate::provider_http;
 
 const BASE_URL: &str = "https://api.openai.com/v1";
 
-/// A model behind OpenAI's Responses API. Nothing is stored there: every request holds the whole conversation.
+/// A model behind OpenAI's Responses API. Nothing is stored there: every request contains the whole conversation.
 #[derive(Clone)]
 pub struct OpenAi {
     service: ApiEndpoint,
     model: String,
-    /// Whether the model hands out its reasoning in sealed form, to be sent back. Models that do not reason refuse to
-    /// be asked for it.
-    seals_reasoning: Arc<AtomicBool>,
+    /// Whether the model returns its reasoning encrypted, to be sent back. Models without reasoning reject requests
+    /// that ask for it.
+    encrypts_reasoning: Arc<AtomicBool>,
 }
 
 impl OpenAi {
-    /// A model by its name. `base_url` leads to another host of the same API, up to and with `/v1`.
+    /// Creates a provider for a model. `base_url` selects another host of the same API, up to and including `/v1`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the URL or the key is invalid.
     pub fn new(
         model: impl Into<String>,
         api_key: &Secret,
@@ -40,19 +44,20 @@ impl OpenAi {
         Ok(Self {
             service: ApiEndpoint::at(&format!("{base}/responses"), &[("authorization", bearer)])?,
             model: model.into(),
-            seals_reasoning: Arc::new(AtomicBool::new(true)),
+            encrypts_reasoning: Arc::new(AtomicBool::new(true)),
         })
     }
 
-    async fn ask(&self, request: TurnRequest<'_>) -> Result<ApiResponse, ModelError> {
-        let sealed = self.seals_reasoning.load(Ordering::Relaxed);
-        let asked = provider_http::post(&self.service, &body(&self.model, request, sealed)).await;
-        match asked {
-            Err(refusal) if sealed && is_about_sealing(&refusal) => {
-                self.seals_reasoning.store(false, Ordering::Relaxed);
+    async fn post(&self, request: TurnRequest<'_>) -> Result<ApiResponse, ModelError> {
+        let encrypted = self.encrypts_reasoning.load(Ordering::Relaxed);
+        let response =
+            provider_http::post(&self.service, &body(&self.model, request, encrypted)).await;
+        match response {
+            Err(refusal) if encrypted && is_about_encryption(&refusal) => {
+                self.encrypts_reasoning.store(false, Ordering::Relaxed);
                 provider_http::post(&self.service, &body(&self.model, request, false)).await
             }
-            asked => asked,
+            response => response,
         }
     }
 }
@@ -80,10 +85,10 @@ impl Provider for OpenAi {
         request: TurnRequest<'_>,
         on_delta: &mut (dyn FnMut(TurnDelta) + Send),
     ) -> Result<Turn, ModelError> {
-        let mut reply = self.ask(request).await?;
-        let mut reading = stream::TurnReader::default();
+        let mut reply = self.post(request).await?;
+        let mut reader = stream::TurnReader::default();
         while let Some(event) = provider_http::next_event(&mut reply).await? {
-            if let Some(turn) = reading.take(&event, on_delta)? {
+            if let Some(turn) = reader.process(&event, on_delta)? {
                 return Ok(turn);
             }
         }
@@ -91,13 +96,13 @@ impl Provider for OpenAi {
     }
 }
 
-/// Whether the service refused a request because the model does not seal its reasoning.
-fn is_about_sealing(refusal: &ModelError) -> bool {
+/// Returns whether a request was rejected because the model does not return encrypted reasoning.
+fn is_about_encryption(refusal: &ModelError) -> bool {
     let message = refusal.error.message.to_ascii_lowercase();
     refusal.error.reason == Reason::ModelRefused && message.contains("encrypted")
 }
 
-fn body(model: &str, request: TurnRequest<'_>, sealed: bool) -> Value {
+fn body(model: &str, request: TurnRequest<'_>, encrypted: bool) -> Value {
     let mut body = json!({
         "model": model,
         "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
@@ -106,7 +111,7 @@ fn body(model: &str, request: TurnRequest<'_>, sealed: bool) -> Value {
         "stream": true,
     });
     if let Some(map) = body.as_object_mut() {
-        if sealed {
+        if encrypted {
             map.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
         }
         if !request.system.is_empty() {
@@ -127,22 +132,22 @@ fn items(message: &Message) -> Vec<Value> {
     match message {
         Message::User(text) => vec![json!({"role": "user", "content": text})],
         Message::Assistant(items) => {
-            // Reasoning that is not sealed is known by its id alone, and nothing is stored.
+            // Reasoning without encrypted content is known only by its id, and nothing is stored.
             let is_kept = |item: &&Value| {
                 let is_reasoning = item.get("type").is_some_and(|kind| kind == "reasoning");
-                let sealed = item.get("encrypted_content").and_then(Value::as_str);
-                !is_reasoning || sealed.is_some_and(|text| !text.is_empty())
+                let encrypted = item.get("encrypted_content").and_then(Value::as_str);
+                !is_reasoning || encrypted.is_some_and(|text| !text.is_empty())
             };
             items.iter().filter(is_kept).cloned().collect()
         }
-        Message::ToolOutputs(answers) => answers.iter().map(answer).collect(),
+        Message::ToolOutputs(outputs) => outputs.iter().map(tool_output).collect(),
     }
 }
 
-fn answer(answer: &ToolOutput) -> Value {
-    let parts = match &answer.body {
+fn tool_output(tool_output: &ToolOutput) -> Value {
+    let parts = match &tool_output.body {
         ToolOutputBody::Tools { definitions, .. } => {
-            return openai_search_result(&answer.id, definitions.iter().cloned());
+            return openai_search_result(&tool_output.id, definitions.iter().cloned());
         }
         ToolOutputBody::Content(parts) => parts,
     };
@@ -153,7 +158,7 @@ fn answer(answer: &ToolOutput) -> Value {
         true => parts.iter().map(block).collect(),
         false => Value::String(texts(parts).join("\n\n")),
     };
-    json!({"type": "function_call_output", "call_id": answer.id, "output": output})
+    json!({"type": "function_call_output", "call_id": tool_output.id, "output": output})
 }
 
 fn texts(parts: &[Content]) -> Vec<&str> {

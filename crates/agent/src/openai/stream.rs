@@ -1,4 +1,4 @@
-//! From the events of a Responses stream to what the model said.
+//! Assembles a turn from the events of a Responses stream.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::message::{ToolUse, ToolUseKind};
 use crate::provider::{FinishReason, ModelError, Turn, TurnDelta, Usage};
 use crate::provider_http;
 
-/// What was read so far.
+/// The state of a stream.
 #[derive(Default)]
 pub(super) struct TurnReader {
-    /// The items that are whole, by their place.
+    /// The finished items, by position.
     items: BTreeMap<u64, Value>,
 }
 
 impl TurnReader {
-    /// Takes one event; the turn when it was the last.
-    pub(super) fn take(
+    /// Processes one event. Returns the turn after the last one.
+    pub(super) fn process(
         &mut self,
         event: &Value,
         on_delta: &mut (dyn FnMut(TurnDelta) + Send),
@@ -36,7 +36,7 @@ impl TurnReader {
                 on_delta(TurnDelta::Thinking(delta()));
             }
             "response.output_item.done" => {
-                if self.items.len() >= provider_http::PARTS {
+                if self.items.len() >= provider_http::MAX_PARTS {
                     return Err(provider_http::too_many_parts());
                 }
                 let place = event.get("output_index").and_then(Value::as_u64);
@@ -46,20 +46,20 @@ impl TurnReader {
                 }
             }
             "response.completed" | "response.incomplete" => {
-                return Ok(Some(self.ended(event.get("response"))));
+                return Ok(Some(self.finish(event.get("response"))));
             }
             "response.failed" => {
                 let error = event.pointer("/response/error").unwrap_or(&Value::Null);
                 return Err(failed(error));
             }
             "error" => return Err(failed(event.get("error").unwrap_or(event))),
-            // Everything else is told again by the items.
+            // The finished items repeat everything else.
             _ => {}
         }
         Ok(None)
     }
 
-    fn ended(&mut self, response: Option<&Value>) -> Turn {
+    fn finish(&mut self, response: Option<&Value>) -> Turn {
         let response = response.unwrap_or(&Value::Null);
         let incomplete = response.pointer("/incomplete_details/reason");
         let incomplete = incomplete.and_then(Value::as_str);
@@ -82,8 +82,8 @@ impl TurnReader {
                 Some("message") => {
                     let parts = item.get("content").and_then(Value::as_array);
                     for part in parts.into_iter().flatten() {
-                        let said = text(part, "text").or_else(|| text(part, "refusal"));
-                        turn.text.push_str(&said.unwrap_or_default());
+                        let written = text(part, "text").or_else(|| text(part, "refusal"));
+                        turn.text.push_str(&written.unwrap_or_default());
                     }
                 }
                 Some("function_call") => turn.calls.push(call(item)),
@@ -114,7 +114,7 @@ fn call(item: &Value) -> ToolUse {
 }
 
 fn search(item: &Value) -> ToolUse {
-    // They come as an object; a text is read too, as those of functions are.
+    // Normally an object; a string is accepted too, as for functions.
     let arguments = match item.get("arguments") {
         Some(Value::String(written)) => parse_arguments(written).map_err(|error| error.message),
         Some(value) => Ok(value.clone()),
@@ -156,8 +156,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn r_agent_02_events_of_any_form_are_survived() {
-        let mut reading = TurnReader::default();
+    fn r_agent_02_malformed_events_are_tolerated() {
+        let mut reader = TurnReader::default();
         for event in [
             json!(null),
             json!({"type": "response.output_text.delta"}),
@@ -169,17 +169,17 @@ mod tests {
             json!({"type": "response.output_item.done", "output_index": 10, "item":
                 {"type": "tool_search_call", "execution": "server"}}),
         ] {
-            assert!(reading.take(&event, &mut |_| {}).unwrap().is_none());
+            assert!(reader.process(&event, &mut |_| {}).unwrap().is_none());
         }
         let end = json!({"type": "response.completed"});
-        let turn = reading.take(&end, &mut |_| {}).unwrap().unwrap();
+        let turn = reader.process(&end, &mut |_| {}).unwrap().unwrap();
         let kinds: Vec<ToolUseKind> = turn.calls.iter().map(|call| call.kind).collect();
         assert_eq!(kinds, [ToolUseKind::Call, ToolUseKind::Search]);
         assert_eq!(turn.calls[1].arguments, Ok(json!({"query": "x"})));
     }
 
     #[test]
-    fn r_sec_10_a_key_twice_in_a_models_arguments_is_an_error() {
+    fn r_sec_10_a_duplicate_key_in_arguments_of_a_model_is_an_error() {
         let item = |kind: &str| json!({"type": kind, "arguments": r#"{"path":"a","path":"b"}"#});
         for call in [
             call(&item("function_call")),
@@ -191,10 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn r_agent_02_a_failed_response_says_whether_to_ask_again() {
+    fn r_agent_02_a_failed_response_says_whether_to_retry() {
         for (code, is_transient) in [("server_error", true), ("invalid_prompt", false)] {
             let event = json!({"type": "response.failed", "response": {"error": {"code": code, "message": "no"}}});
-            let failed = TurnReader::default().take(&event, &mut |_| {});
+            let failed = TurnReader::default().process(&event, &mut |_| {});
             assert_eq!(failed.unwrap_err().is_transient, is_transient, "{code}");
         }
     }

@@ -1,4 +1,4 @@
-//! Finding tools in a snapshot.
+//! Searches the tools of a snapshot.
 
 mod search_data;
 
@@ -11,73 +11,73 @@ use pegboard_search::{
 pub use pegboard_search::{ScoreExplanation, SemanticCoverage};
 
 pub use self::search_data::ToolVectors;
-pub(crate) use self::search_data::{SearchData, segment_of_host};
+pub(crate) use self::search_data::{SearchData, static_segment};
 use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
 
-/// What is looked for.
+/// A search for tools.
 #[derive(Clone, Copy, Default)]
 pub struct SearchRequest<'q> {
-    /// The request, in words or as a name.
+    /// The query: words or a name.
     pub text: &'q str,
-    /// Tools that are wanted at the most.
+    /// Maximum number of hits.
     pub limit: usize,
-    /// The vector of the request, when tools are to be found by meaning too.
+    /// The query's embedding, for semantic search.
     pub vector: Option<&'q [f32]>,
-    /// Past requests close to this one that ended in a successful call.
+    /// Similar past queries that led to a successful call.
     pub past_searches: &'q [PastSearch],
-    /// Whether each hit says why it was found.
+    /// Whether each hit explains why it was found.
     pub explain: bool,
 }
 
-/// A past request that ended in a successful call of a tool.
+/// A past query that led to a successful call of a tool.
 #[derive(Clone, Debug)]
 pub struct PastSearch {
     /// The tool's server.
     pub server: ServerName,
-    /// The server's own name for the tool.
+    /// The tool's name on its server.
     pub tool: String,
-    /// The tool as it was then; a changed one starts anew.
+    /// The tool's fingerprint at that time. A changed tool is not boosted.
     pub fingerprint: Fingerprint,
-    /// The cosine between that request and this one.
+    /// Cosine similarity of the past query and the current one.
     pub similarity: f32,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
 pub struct SearchResults<'a> {
-    /// The best tools, the best first; equal ones by name.
+    /// The best tools, best first; equal scores are sorted by name.
     pub hits: Vec<Hit<'a>>,
-    /// How many tools match at all.
+    /// Number of tools that match.
     pub total: usize,
-    /// How far meaning took part.
+    /// How much semantic search contributed.
     pub by_meaning: SemanticCoverage,
-    /// The server that the request names, when it asks for nothing else.
+    /// The server named by the query, if the query is nothing but a server's name.
     pub server: Option<&'a Arc<ServerEntry>>,
 }
 
-/// A tool that a search found.
+/// A tool that matches a query.
 #[derive(Clone, Debug)]
 pub struct Hit<'a> {
     /// The tool.
     pub tool: ToolView<'a>,
-    /// How well it matches; comparable within one answer only.
+    /// The score, comparable only within one result.
     pub score: f32,
-    /// Why it was found, when that was asked for.
+    /// The explanation, if it was requested.
     pub why: Option<Box<ScoreExplanation>>,
 }
 
-/// Finds tools for whoever asks.
+/// A search implementation.
 pub trait ToolSearch {
-    /// The tools that match a request.
+    /// Returns the tools that match a query.
     fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a>;
 
-    /// Whether an answer would be better later, when more tools were read for their meaning.
+    /// Returns whether a later search may rank better because some tools have no embeddings yet.
     fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool;
 }
 
-/// Finds tools by words alone.
+/// Searches by words only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LexicalSearch;
 
@@ -95,25 +95,25 @@ impl ToolSearch for LexicalSearch {
     }
 }
 
-/// The index over all servers, and which segment is which server's.
+/// The index over all offered servers.
 #[derive(Debug)]
 struct SearchIndex {
     index: Index,
-    /// The place in the catalog of each segment's server; the segment after the last is the host program's.
+    /// The position in the catalog of each segment's server. The segment after the last one holds the static tools.
     servers: Vec<usize>,
 }
 
-/// The index of a snapshot, made at the first search and handed on to snapshots with the same texts.
+/// The index of a snapshot. It is built by the first search and shared with later snapshots that have the same texts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LazyIndex(Arc<OnceLock<SearchIndex>>);
 
 impl Catalog {
-    /// The tools that match a request by words, the best first.
+    /// Searches by words only; returns the best hits first.
     pub fn search(&self, text: &str, limit: usize) -> Vec<Hit<'_>> {
         LexicalSearch.find(self, text, limit).hits
     }
 
-    /// The tools that match a request.
+    /// Returns the tools that match a request.
     pub fn find_tools(&self, request: &SearchRequest<'_>) -> SearchResults<'_> {
         let search_index = self.search_index();
         let vectors = KnownVectors {
@@ -130,7 +130,7 @@ impl Catalog {
             memory: &memory,
             explain: request.explain,
         };
-        // A tool of the host program hides a server's of the same name, which the index does not know.
+        // A static tool hides a server's tool of the same name; the index does not know about that.
         let hidden = self.conflicts().len();
         let found = search_index
             .index
@@ -167,16 +167,16 @@ impl Catalog {
                 .filter(|(_, entry)| entry.is_offered());
             let (servers, entries): (Vec<usize>, Vec<&Arc<ServerEntry>>) = offered.unzip();
             let segments = build_segments(&entries, |entry, reader| entry.segment(reader));
-            let of_host = Arc::new(segment_of_host(self.offered_static_tools()));
+            let static_tools = Arc::new(static_segment(self.offered_static_tools()));
             SearchIndex {
-                index: Index::new(segments.into_iter().chain([of_host])),
+                index: Index::new(segments.into_iter().chain([static_tools])),
                 servers,
             }
         })
     }
 
     fn offered_static_tools(&self) -> impl Iterator<Item = ToolView<'_>> {
-        let tools = self.static_tools().map(ToolView::of_host);
+        let tools = self.static_tools().map(ToolView::of_static);
         tools.filter(ToolView::enabled)
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fixture::{configured, spec, tools};
 
 #[test]
-fn r_disc_08_a_refresh_tells_what_was_added_removed_and_changed() {
+fn r_disc_08_a_delta_lists_added_removed_and_changed_tools() {
     let old = [
         json!({"name": "gone"}),
         json!({"name": "kept", "description": "Same.", "inputSchema": {"type": "object"}}),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::fixture::{catalog, configured, spec};
 
 #[test]
-fn r_reg_09_a_description_tells_everything() {
+fn r_reg_09_a_description_contains_everything() {
     let tools = [
         json!({"name": "create_issue", "title": "New issue", "description": "Open an issue. At once.",
             "inputSchema": {"type": "object", "required": ["owner"], "properties": {

@@ -69,7 +69,7 @@ pub(crate) fn record(server: &str, definitions: &[Value]) -> ServerRecord {
     }
 }
 
-/// A server whose tools have names and nothing else.
+/// A server whose tools have only names.
 pub(crate) fn entry(server: &str, names: &[&str]) -> ServerEntry {
     let definitions: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
     ServerEntry::new(
@@ -78,7 +78,7 @@ pub(crate) fn entry(server: &str, names: &[&str]) -> ServerEntry {
     )
 }
 
-/// The same with words from the configuration.
+/// A server with this configuration.
 pub(crate) fn configured(spec: ServerSpec, definitions: &[Value]) -> ServerEntry {
     let record = record(spec.name.as_str(), definitions);
     ServerEntry::new(Arc::new(spec), Arc::new(record))

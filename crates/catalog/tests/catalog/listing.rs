@@ -1,7 +1,4 @@
-use pegboard_catalog::{
-    Catalog, ListRequest, ListingFilter, StaticTool, describe, describe_text, list_json, list_text,
-    write_listing,
-};
+use pegboard_catalog::{Catalog, ListingFilter, StaticTool, describe, write_listing};
 use pegboard_model::Policy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -71,14 +68,6 @@ fn r_sec_01_look_alike_names_of_one_server_carry_a_note() {
     );
     let view = catalog.find("s/wipe").unwrap();
     assert_eq!(describe(&view).note.as_deref(), Some(note));
-    assert!(describe_text(&view, false).contains(&format!("Note: {note}")));
-    let text = list_text(&catalog, &ListRequest::default());
-    assert!(
-        text.contains("(note: the name \"wi\\u{440}\\u{435}\" looks like"),
-        "{text}"
-    );
-    let json = list_json(&catalog, &ListRequest::default());
-    assert!(json.contains("\"note\":\"the name"), "{json}");
 }
 
 #[test]

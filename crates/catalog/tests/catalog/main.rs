@@ -7,7 +7,6 @@
     reason = "a broken fixture must fail its test"
 )]
 
-mod brief;
 mod changes;
 mod describing;
 mod fixture;

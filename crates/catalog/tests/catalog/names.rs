@@ -15,7 +15,7 @@ fn check(catalog: &Catalog, written: &str, expected: Result<&str, Reason>) {
 }
 
 #[test]
-fn r_reg_06_a_written_name_leads_to_the_server_and_its_own_name() {
+fn r_reg_06_a_name_resolves_to_the_server_and_its_own_name() {
     let catalog = catalog(&[
         "github: close_issue search fs/read a__b",
         "node: __node_version",
@@ -85,7 +85,7 @@ fn r_sec_05_names_of_meta_tools_never_mean_a_servers_tool() {
 }
 
 #[test]
-fn r_reg_02_names_that_are_none_are_refused() {
+fn r_reg_02_invalid_names_are_rejected() {
     let catalog = catalog(&["github: x"]);
     for invalid in ["", "  ", "__x", "github__", "/x", "github/"] {
         check(&catalog, invalid, Err(Reason::ToolNameInvalid));
@@ -93,7 +93,7 @@ fn r_reg_02_names_that_are_none_are_refused() {
 }
 
 #[test]
-fn r_reg_01_what_is_not_found_is_answered_with_the_nearest_names() {
+fn r_reg_01_an_unknown_name_gets_suggestions() {
     let catalog = catalog(&["github: close_issue list_issues search", "gitlab: search"]);
     let nearest = |written: &str, reason: Reason| {
         let error = catalog.find(written).unwrap_err();
@@ -124,7 +124,7 @@ fn r_reg_01_what_is_not_found_is_answered_with_the_nearest_names() {
 }
 
 #[test]
-fn r_reg_06_why_a_known_tool_is_not_offered_is_told() {
+fn r_reg_06_the_error_says_why_a_known_tool_is_not_offered() {
     let mut off = spec("off");
     off.enabled = false;
     let mut pending = spec("pending");

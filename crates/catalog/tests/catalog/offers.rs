@@ -106,7 +106,7 @@ fn prompt(written: &str, expected: Result<(&str, &str), Reason>) {
 }
 
 #[test]
-fn r_gate_03_a_written_prompt_leads_to_its_server() {
+fn r_gate_03_a_prompt_name_resolves_to_its_server() {
     prompt("notes__plan", Ok(("notes", "plan")));
     prompt("docs/plan", Ok(("docs", "plan")));
     prompt("docs__review code", Ok(("docs", "review code")));
@@ -149,7 +149,7 @@ fn resource(uri: &str, expected: Result<(&str, &str), Reason>) {
 }
 
 #[test]
-fn r_gate_03_a_uri_leads_to_its_server_and_the_servers_own_uri() {
+fn r_gate_03_a_uri_resolves_to_its_server_and_the_servers_own_uri() {
     resource("pegboard://notes/note://1", Ok(("notes", "note://1")));
     resource(
         "pegboard://notes/unlisted://x?a=1#b",
@@ -210,7 +210,7 @@ fn r_gate_02_a_restricted_catalog_has_only_the_kept_servers() {
 }
 
 #[test]
-fn r_reg_06_names_are_found_whatever_the_order_of_the_record() {
+fn r_reg_06_names_are_found_in_any_order_of_the_record() {
     let mut sorted = entry("files", &["b", "a.x", "c", "a_x"]);
     let mut shuffled = (*sorted.record).clone();
     let mut tools = shuffled.tools.to_vec();

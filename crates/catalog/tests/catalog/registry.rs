@@ -139,7 +139,7 @@ fn r_obs_01_offered_tools_are_counted_by_where_they_come_from() {
 }
 
 #[test]
-fn r_store_01_what_is_not_offered_leaves_the_listing_and_stays_known() {
+fn r_store_01_disabled_tools_are_known_but_not_listed() {
     let mut off = spec("off");
     off.enabled = false;
     let mut waiting = spec("waiting");
@@ -172,7 +172,7 @@ fn r_store_01_what_is_not_offered_leaves_the_listing_and_stays_known() {
 }
 
 #[test]
-fn r_reg_01_servers_that_were_never_seen_or_changed_need_discovery() {
+fn r_reg_01_undiscovered_and_changed_servers_need_discovery() {
     let never = ServerRecord::undiscovered(name("never"), ConfigHash([1; 32]));
     let mut changed = record("changed", &[json!({"name": "x"})]);
     changed.config = ConfigHash([9; 32]);
@@ -243,7 +243,7 @@ fn r_store_04_get_set_invalidate_clear_and_stats() {
 }
 
 #[test]
-fn r_reg_09_every_word_about_a_tool_can_be_overridden() {
+fn r_reg_09_every_text_of_a_tool_can_be_overridden() {
     let mut spec = spec("github");
     spec.category = Some("code".into());
     let words = ToolOverride {

@@ -1,4 +1,4 @@
-//! Whether a changed text says what it should, and nothing else.
+//! Verifies that an edit changed only what it should.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::problem::{Problem, Severity, shown_path};
 use crate::reader::TableReader;
 use crate::server::read_server;
 use crate::settings::Settings;
-use crate::template::Values;
+use crate::template::ReferenceSource;
 use crate::text::SourceText;
 
-/// Compares the changed file with the old one after the same change to plain values: whatever the
-/// editing of the text did, it did only this.
+/// Compares the edited file with the old one after the same change to its values. This detects any unintended effect
+/// of editing the text.
 pub(super) fn check_only_intended_change(
     old: &SourceText,
     new: &SourceText,
@@ -71,7 +71,7 @@ pub(super) fn check_only_intended_change(
     }
 }
 
-/// Sets or removes a value inside another.
+/// Sets or removes a nested value.
 pub(super) fn set_json(target: &mut Value, path: &[String], value: Option<&Value>) {
     let Some((first, rest)) = path.split_first() else {
         if let Some(value) = value {
@@ -94,7 +94,7 @@ pub(super) fn set_json(target: &mut Value, path: &[String], value: Option<&Value
     }
 }
 
-/// Reads the server as loading would. Missing variables are no reason not to write.
+/// Reads the server as loading would. Missing variables do not prevent writing.
 pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<(), Problem> {
     if matches!(step, Step::Entry { .. }) {
         return Ok(());
@@ -103,12 +103,12 @@ pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<()
         return Ok(());
     };
     let (env, limits) = (Environment::default(), Limits::default());
-    let values = Values::without_secrets(&env, &limits);
+    let values = ReferenceSource::without_secrets(&env, &limits);
     let folder = source.path.parent().unwrap_or(Path::new("/"));
     let mut reader = TableReader {
         source,
         values: &values,
-        // Which layer the file belongs to is not known here; loading checks the rest.
+        // The file's layer is unknown here; loading checks the rest.
         layer: Layer::Project,
         folder,
         server: Some(&entry.key),
@@ -125,7 +125,7 @@ pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<()
     }
 }
 
-/// The refusal to touch a file whose form is too unusual, with what the person can write.
+/// The error for a file whose form is too unusual to edit, with what to write by hand.
 pub(super) fn manual_edit_problem(source: &SourceText, step: &Step) -> Problem {
     let place = step.place();
     let what = match step {
@@ -168,7 +168,7 @@ pub(super) fn manual_edit_problem(source: &SourceText, step: &Step) -> Problem {
         }
     };
     let message = format!(
-        "`{}` has a form that cannot be changed without risk to the rest of it; nothing was written",
+        "`{}` cannot be edited safely because of its form; nothing was written",
         shown_path(&source.path)
     );
     let help = format!("open the file and {what}");

@@ -1,4 +1,4 @@
-//! Changes to JSON with comments, on its concrete syntax tree.
+//! Edits JSON with comments, on its concrete syntax tree.
 
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::plan::Step;
 use crate::jsonc::options;
 
-/// The changed text; `None` when the file has no form for the change.
+/// Returns the edited text, or `None` if the file's form does not permit the change.
 pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     let root = CstRootNode::parse(text, &options()).ok()?;
     if root.value().is_none() {
@@ -53,7 +53,7 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     Some(text)
 }
 
-/// Makes an object hold exactly these fields; those that stay keep their place and comments.
+/// Sets exactly these fields. Remaining fields keep their place and comments.
 fn put(object: &CstObject, fields: &[(String, Value)]) {
     for property in object.properties() {
         let name = property.decoded_name();

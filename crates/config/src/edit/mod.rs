@@ -1,5 +1,5 @@
-//! Changes to config files: comments and order stay, the file is replaced whole or not at all, and two
-//! programs that edit at once both get their change in.
+//! Edits config files. Comments and order are preserved, files are replaced atomically, and concurrent edits of
+//! several processes are serialized.
 
 mod check;
 mod json;
@@ -19,30 +19,30 @@ use crate::reader::ANNOTATIONS;
 use crate::text::{Format, SourceText};
 use plan::{Place, Step, find_server};
 
-/// A server to be written into a file. Values are written as they are, so `${VAR}` stays a reference.
+/// A server to write into a file. Values are written verbatim, so `${VAR}` stays a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewServer {
     /// Its name.
     pub name: ServerName,
-    /// How it is reached.
+    /// How to reach the server.
     pub transport: NewTransport,
-    /// Variables of a local server.
+    /// Environment variables of a stdio server.
     pub env: Vec<(String, String)>,
-    /// Headers of a remote server.
+    /// Headers of an HTTP server.
     pub headers: Vec<(String, String)>,
-    /// The token of a remote server.
+    /// Bearer token of an HTTP server.
     pub bearer: Option<String>,
-    /// The folder of a local server.
+    /// Working directory of a stdio server.
     pub cwd: Option<String>,
-    /// What it is for.
+    /// A description for the user.
     pub description: Option<String>,
     /// The category of its tools.
     pub category: Option<String>,
-    /// Whether its tools are offered.
+    /// Whether the server is enabled.
     pub enabled: bool,
 }
 
-/// How a new server is reached, as written.
+/// The transport of a new server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewTransport {
     /// A local program.
@@ -52,15 +52,15 @@ pub enum NewTransport {
         /// Its arguments.
         args: Vec<String>,
     },
-    /// An address.
+    /// A Streamable HTTP server.
     Http {
-        /// The url.
+        /// The server's URL.
         url: String,
     },
 }
 
 impl NewServer {
-    /// A server with a name and a transport, and nothing else said.
+    /// Creates a server with a name and a transport.
     pub fn new(name: ServerName, transport: NewTransport) -> Self {
         Self {
             name,
@@ -114,17 +114,21 @@ impl NewServer {
     }
 }
 
-/// Writes a server into a file, which is created if it is not there. With `replace` a server of the same
-/// name is written anew, else it is a problem.
+/// Adds a server to a file, which is created if it does not exist. `replace` permits replacing a server of the same
+/// name.
+///
+/// # Errors
+/// Like all edits, fails if the file cannot be read, parsed, edited safely or written, or if the server would be
+/// invalid. Fails too if the server exists and `replace` is `false`.
 pub fn add_server(file: &Path, server: &NewServer, replace: bool) -> Result<(), Problem> {
     edit(file, &server.name, |source, found| {
         let place = match found {
             Some(found) if replace => found,
             Some(found) => {
                 let at = found.key_start(source);
-                let message = "there is a server of this name already";
+                let message = "a server of this name already exists";
                 return Err(Problem::error(Reason::ConfigDuplicate, message)
-                    .help("choose another name, or replace it on purpose")
+                    .help("choose another name, or replace it explicitly")
                     .at(source, at));
             }
             None => Place::new_in(source, &server.name),
@@ -136,19 +140,25 @@ pub fn add_server(file: &Path, server: &NewServer, replace: bool) -> Result<(), 
     })
 }
 
-/// Takes a server out of a file.
+/// Removes a server from a file.
+///
+/// # Errors
+/// Fails as [`add_server`], or if the file does not define the server.
 pub fn remove_server(file: &Path, name: &ServerName) -> Result<(), Problem> {
     edit(file, name, |_, found| {
         Ok(vec![Step::Remove {
-            place: known(file, name, found)?,
+            place: require(file, name, found)?,
         }])
     })
 }
 
-/// Switches a server on or off, by the key that the file already uses.
+/// Enables or disables a server, with the key that the file already uses.
+///
+/// # Errors
+/// Fails as [`remove_server`].
 pub fn set_enabled(file: &Path, name: &ServerName, enabled: bool) -> Result<(), Problem> {
     edit(file, name, |source, found| {
-        let place = known(file, name, found)?;
+        let place = require(file, name, found)?;
         let has = |key: &str| {
             place
                 .node(source)
@@ -170,15 +180,17 @@ pub fn set_enabled(file: &Path, name: &ServerName, enabled: bool) -> Result<(), 
     })
 }
 
-/// Sets several values of a server at once, or none of them; `null` takes a key out. Keys are those of the server's
-/// own table, not dotted.
+/// Sets several keys of a server, or none if one fails. `null` removes a key. Keys are not split at dots.
+///
+/// # Errors
+/// Fails as [`remove_server`].
 pub fn set_values(
     file: &Path,
     name: &ServerName,
     values: &serde_json::Map<String, Value>,
 ) -> Result<(), Problem> {
     edit(file, name, |_, found| {
-        let place = known(file, name, found)?;
+        let place = require(file, name, found)?;
         let steps = values.iter().map(|(key, value)| Step::Set {
             place: place.clone(),
             path: vec![key.clone()],
@@ -188,7 +200,10 @@ pub fn set_values(
     })
 }
 
-/// Sets one value of a server. `key` may be dotted (`env.TOKEN`); `null` takes the key out.
+/// Sets one key of a server. Dots separate nested keys (`env.TOKEN`); `null` removes the key.
+///
+/// # Errors
+/// Fails as [`remove_server`], or if `key` is malformed.
 pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Result<(), Problem> {
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();
     if path.iter().any(String::is_empty) {
@@ -200,14 +215,16 @@ pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Re
             .help("write a key as `ttl` or `env.NAME`"));
     }
     edit(file, name, |_, found| {
-        let place = known(file, name, found)?;
+        let place = require(file, name, found)?;
         let value = (!value.is_null()).then(|| value.clone());
         Ok(vec![Step::Set { place, path, value }])
     })
 }
 
-/// Sets the policy of a rule, or takes the rule out: in the table of a server, or in the one for all servers. Gives
-/// whether the file says something else now.
+/// Sets or removes a policy rule, in a server's table or in the global one. Returns whether the file has changed.
+///
+/// # Errors
+/// Fails as [`remove_server`], or if `pattern` is not a valid pattern.
 pub fn set_rule(
     file: &Path,
     server: Option<&ServerName>,
@@ -215,13 +232,13 @@ pub fn set_rule(
     policy: Option<Policy>,
 ) -> Result<bool, Problem> {
     if pattern.is_empty() || pattern.contains(['\n', '\0']) {
-        let message = "this is no tool's name and no pattern";
+        let message = "this is not a tool name or pattern";
         let help = "write `server/tool`, a pattern such as `delete_*`, or `@destructive`";
         return Err(Problem::error(Reason::ConfigInvalid, message).help(help));
     }
     if pattern.starts_with('@') && !ANNOTATIONS.contains(&pattern) {
         let shown = pegboard_model::UntrustedText::new(pattern).shortened(60);
-        let message = format!("`{shown}` is no annotation of tools");
+        let message = format!("`{shown}` is not a tool annotation");
         let help = format!("write one of `{}`", ANNOTATIONS.join("`, `"));
         return Err(Problem::error(Reason::ConfigInvalid, message).help(help));
     }
@@ -242,7 +259,7 @@ pub fn set_rule(
     };
     let mut changed = false;
     edit(file, name, |source, found| {
-        let place = known(file, name, found)?;
+        let place = require(file, name, found)?;
         let server = place.node(source);
         let has = |path: &[&str]| {
             let first = path.split_first();
@@ -253,7 +270,7 @@ pub fn set_rule(
                     .is_some()
             })
         };
-        // A tool may have its policy in either of two tables; it stays where it is.
+        // A tool's policy may be in either of two tables; it stays where it is.
         let tools = server.and_then(|server| server.get("tools"));
         let short = tools.and_then(|tools| tools.node.get(pattern)?.node.text());
         let in_tools = has(&["tools", pattern, "policy"]) || short.is_some();
@@ -278,17 +295,17 @@ pub fn set_rule(
     .map(|()| changed)
 }
 
-/// What a TOML or YAML file holds when its last server is removed. JSON keeps its braces.
+/// Content of a TOML or YAML file after its last server was removed. JSON keeps its braces.
 const EMPTY_FILE: &str = "# Pegboard configuration\n";
 
-fn known(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, Problem> {
+fn require(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, Problem> {
     found.ok_or_else(|| {
-        let message = format!("no server `{name}` stands in `{}`", shown_path(file));
+        let message = format!("`{}` does not define the server `{name}`", shown_path(file));
         Problem::error(Reason::ServerUnknown, message).in_file(file)
     })
 }
 
-/// Changes what a file says of one server.
+/// Edits the entry of one server.
 fn edit(
     file: &Path,
     name: &ServerName,
@@ -301,12 +318,12 @@ fn edit(
     .map(drop)
 }
 
-/// Reads, changes, checks and writes a file while no other program edits it; whether it is another now.
+/// Reads, edits, verifies and writes a file under a lock. Returns whether it has changed.
 fn edit_file(
     file: &Path,
     plan: impl FnOnce(&SourceText) -> Result<Vec<Step>, Problem>,
 ) -> Result<bool, Problem> {
-    // A link is followed: what it points to is replaced, the link stays.
+    // For a link, the target is replaced and the link stays.
     let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let failed = |error: std::io::Error| Problem::io(file, "write", &error);
     if let Some(folder) = file
@@ -337,7 +354,7 @@ fn edit_file(
     }
     let mut new = with_form_of(&text, &source.text);
     if new.trim().is_empty() && !text.trim().is_empty() {
-        // An empty file looks as if it was being written; this one is meant so.
+        // An empty file would look as if a program was about to write it; this one is intentionally empty.
         new = EMPTY_FILE.to_owned();
     }
     if new == text {
@@ -355,7 +372,7 @@ fn parsed(file: &Path, text: String, limits: &Limits) -> Result<SourceText, Prob
     }
 }
 
-/// Gives a text the byte order mark and the line ends that the old one had.
+/// Applies the old text's byte order mark and line endings to the new text.
 fn with_form_of(old: &str, new: &str) -> String {
     let breaks = old.matches('\n').count();
     let windows = breaks > 0 && old.matches("\r\n").count() == breaks;

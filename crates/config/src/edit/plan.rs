@@ -1,4 +1,4 @@
-//! What is to be changed, and where.
+//! Edits as steps, independent of the file's format.
 
 use pegboard_model::{Reason, ServerName, UntrustedText};
 use serde_json::Value;
@@ -9,33 +9,37 @@ use crate::node::{Entry, Node};
 use crate::problem::Problem;
 use crate::text::SourceText;
 
-/// A server's place in a file, by the words that stand there.
+/// The location of an entry, by its keys as written.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// `servers` or `mcpServers`, or another table at the top.
+    /// `servers`, `mcpServers`, or another root table.
     pub(super) root: String,
-    /// The server's name as the file has it.
+    /// The server's name as written in the file.
     pub(super) key: String,
 }
 
-/// One change.
+/// One change to a file.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// The server has exactly these fields.
+    /// Replaces all fields of a server.
     Put {
         place: Place,
         fields: Vec<(String, Value)>,
     },
-    /// The server is gone.
-    Remove { place: Place },
-    /// One value of the server is set, or gone.
+    Remove {
+        place: Place,
+    },
+    /// Sets or removes one value of a server.
     Set {
         place: Place,
         path: Vec<String>,
         value: Option<Value>,
     },
-    /// One value of a table at the top of the file is set, or gone; the place's key is its key there.
-    Entry { place: Place, value: Option<Value> },
+    /// Sets or removes one value of a root table. The place's key is the key in that table.
+    Entry {
+        place: Place,
+        value: Option<Value>,
+    },
 }
 
 impl Step {
@@ -50,7 +54,7 @@ impl Step {
 }
 
 impl Place {
-    /// Where a new server goes: into the table that is there, else into `servers`.
+    /// Returns the place for a new server: in the existing table, or in `servers`.
     pub(super) fn new_in(source: &SourceText, name: &ServerName) -> Self {
         let has = |root: &str| source.tree().is_some_and(|tree| tree.get(root).is_some());
         let foreign = source
@@ -81,7 +85,7 @@ impl Place {
     }
 }
 
-/// The server with a name; a problem when it stands there twice.
+/// Finds a server by name. A duplicate server is an error.
 pub(super) fn find_server(
     source: &SourceText,
     name: &ServerName,
@@ -112,7 +116,7 @@ pub(super) fn find_server(
     if let [(_, first), (place, second), ..] = found.as_slice() {
         let key = UntrustedText::new(&place.key).shortened(60).to_string();
         let (one, two) = (source.line_of(*first), source.line_of(*second));
-        let message = format!("`{key}` stands twice, on line {one} and on line {two}");
+        let message = format!("`{key}` is defined twice, on line {one} and on line {two}");
         let help = "remove one of them by hand first";
         return Err(Problem::error(Reason::ConfigDuplicate, message)
             .help(help)

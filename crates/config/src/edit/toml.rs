@@ -1,11 +1,11 @@
-//! Changes to TOML, on a document that keeps its comments.
+//! Edits TOML, on a document that preserves comments.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
 use super::plan::Step;
 
-/// The changed text; `None` when the file has no form for the change.
+/// Returns the edited text, or `None` if the file's form does not permit the change.
 pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let is_new = document.as_table().is_empty() && text.trim().is_empty();
@@ -66,7 +66,7 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     Some(document.to_string())
 }
 
-/// Makes a table hold exactly these fields; those that stay keep their place and comments.
+/// Sets exactly these fields. Remaining fields keep their place and comments.
 fn put(table: &mut dyn TableLike, fields: &[(String, Value)]) -> Option<()> {
     let keys: Vec<String> = table.iter().map(|(key, _)| key.to_owned()).collect();
     for key in keys
@@ -81,7 +81,7 @@ fn put(table: &mut dyn TableLike, fields: &[(String, Value)]) -> Option<()> {
     Some(())
 }
 
-/// Sets a value; one that was there keeps the comment on its line.
+/// Sets a value. An existing value keeps the comment on its line.
 fn assign(table: &mut dyn TableLike, key: &str, value: &Value) -> Option<()> {
     let mut new = toml_value(value)?;
     match table.get_mut(key) {

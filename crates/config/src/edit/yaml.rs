@@ -1,5 +1,5 @@
-//! Changes to YAML, line by line. Only files in plain block form are changed; whoever calls this
-//! compares the result with what it should say, so a wrong guess here is a refusal and not a loss.
+//! Edits YAML line by line. Only plain block style is supported. The caller verifies the result, so a wrong
+//! assumption here leads to an error and never to lost data.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::plan::{Place, Step};
 use crate::node::{Entry, Node, Value as NodeValue};
 use crate::text::SourceText;
 
-/// The changed text; `None` when the file has no form for the change.
+/// Returns the edited text, or `None` if the file's form does not permit the change.
 pub(super) fn apply(source: &SourceText, step: &Step) -> Option<String> {
     match step {
         Step::Put { place, fields } => match place.entry(source) {
@@ -31,7 +31,7 @@ pub(super) fn apply(source: &SourceText, step: &Step) -> Option<String> {
     }
 }
 
-/// Sets or removes a value of a table at the top of the file.
+/// Sets or removes a value of a root table.
 fn entry(source: &SourceText, place: &Place, value: Option<&Value>) -> Option<String> {
     let tree = source.tree()?;
     let table = tree.get(&place.root);
@@ -107,7 +107,7 @@ fn set(
         }
         (None, None) => Some(source.text.clone()),
         (None, Some(value)) => {
-            // What is missing on the way is written as one flow value.
+            // Missing parents are written as one flow value.
             let value = rest.iter().rev().fold(value.clone(), |inner, key| {
                 Value::Object([(key.clone(), inner)].into_iter().collect())
             });
@@ -123,7 +123,7 @@ fn set(
     }
 }
 
-/// Writes another value behind a key; what follows it on the same line stays.
+/// Replaces the value of a key. Text after it on the same line is preserved.
 fn replace_value(source: &SourceText, entry: &Entry, value: &Value) -> Option<String> {
     if is_one_line(source, &entry.node) {
         let (before, after) = (
@@ -137,7 +137,7 @@ fn replace_value(source: &SourceText, entry: &Entry, value: &Value) -> Option<St
     Some(spliced(source, start, end, &line))
 }
 
-/// Whether a value stands on one line from its first to its last character.
+/// Whether a value is on a single line.
 fn is_one_line(source: &SourceText, node: &Node) -> bool {
     let text = source.text.get(node.start..node.end).unwrap_or_default();
     node.value != NodeValue::Null
@@ -146,15 +146,15 @@ fn is_one_line(source: &SourceText, node: &Node) -> bool {
         && !text.starts_with(['|', '>'])
 }
 
-/// The lines of an entry in block form: from the start of its key's line to the end of its last line.
+/// Returns the lines of an entry in block style, from the start of its key's line to the end of its last line.
 fn entry_lines(source: &SourceText, entry: &Entry) -> Option<(usize, usize)> {
     indent_of(source, entry)?;
     let first = source.line_of(entry.key_start);
     let last = entry.node.last_end().max(entry.key_start + 1);
-    // An end at the start of a line belongs to the line before it.
+    // An end at the start of a line belongs to the previous line.
     let last = source.line_of(last - 1).max(first);
     let mut end = source.line_start(last + 1);
-    // A block text may be followed by empty lines that were counted as its own.
+    // Empty lines after a block scalar may have been counted as part of it.
     while end > source.line_start(first + 1) {
         let line = source.line_of(end - 1);
         let text = source
@@ -169,7 +169,7 @@ fn entry_lines(source: &SourceText, entry: &Entry) -> Option<(usize, usize)> {
     Some((source.line_start(first), end))
 }
 
-/// How far a key is indented, when nothing but spaces stands before it on its line.
+/// Returns a key's indentation, if there are only spaces before it.
 fn indent_of(source: &SourceText, entry: &Entry) -> Option<usize> {
     let start = source.line_start(source.line_of(entry.key_start));
     let before = source.text.get(start..entry.key_start)?;
@@ -184,7 +184,7 @@ fn server_block(key: &str, fields: &[(String, Value)], indent: usize) -> Option<
     Some(block)
 }
 
-/// A key with its value as JSON, which YAML reads too.
+/// Formats a key with its value as JSON, which is also valid YAML.
 fn field_line(key: &str, value: &Value, indent: usize) -> Option<String> {
     let plain = !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let key = if plain {
@@ -196,7 +196,7 @@ fn field_line(key: &str, value: &Value, indent: usize) -> Option<String> {
     Some(format!("{}{key}: {text}\n", " ".repeat(indent)))
 }
 
-/// JSON on one line with a space after each comma and colon, as people write flow values.
+/// Formats JSON on one line with a space after each comma and colon.
 fn spaced_json(value: &Value) -> Option<String> {
     Some(match value {
         Value::Array(items) => {
@@ -218,7 +218,7 @@ fn spaced_json(value: &Value) -> Option<String> {
     })
 }
 
-/// The text with some of its lines replaced.
+/// Replaces lines of the text.
 fn spliced(source: &SourceText, start: usize, end: usize, lines: &str) -> String {
     let before = source.text.get(..start).unwrap_or_default();
     let after = source.text.get(end..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Files that other programs own: what they mean to Pegboard, and what is none of its business.
+//! Config files of other MCP clients.
 
 use pegboard_model::{Layer, NoSecrets, Transport};
 
@@ -177,7 +177,7 @@ fn r_cfg_04_a_command_line_in_command_is_reported_with_args() {
 }
 
 #[test]
-fn r_cfg_04_a_fault_is_shown_with_the_names_that_it_is_about() {
+fn r_cfg_04_a_problem_shows_the_affected_names() {
     let null = r#"{"servers": {"a": {"command": "x", "env": {"K": null, "apiKey2": null}}}}"#;
     let loaded = Fixture::with("config.json", null).load();
     let shown: Vec<String> = loaded.problems.iter().map(ToString::to_string).collect();

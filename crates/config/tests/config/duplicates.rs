@@ -1,4 +1,4 @@
-//! Names and duplicates: nothing wins silently.
+//! Invalid names and duplicates are reported, never resolved silently.
 
 use crate::fixture::{Fixture, names, short};
 
@@ -251,7 +251,7 @@ fn r_cfg_04_a_json_syntax_error_is_reported_with_its_place_and_a_fix() {
         ("{servers: {}}", 1, 2, "double quotes"),
         ("{\"servers\" {}}", 1, 12, "put a `:`"),
         ("{\"servers\": {", 1, 13, "missing `}`"),
-        ("{} {}", 1, 4, "remove what follows"),
+        ("{} {}", 1, 4, "remove everything after"),
     ] {
         let loaded = Fixture::with("config.json", text).load();
         let problem = &loaded.problems[0];

@@ -1,4 +1,4 @@
-//! Edits keep comments and order, are whole or not at all, and never lose each other.
+//! Edits preserve comments and order, are atomic, and are serialized.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ fn files_server() -> NewServer {
     server
 }
 
-/// Changes a file and answers its new text.
+/// Edits a file and returns its new text.
 fn changed(file: &str, text: &str, change: impl Fn(&PathBuf) -> Result<(), Problem>) -> String {
     let fixture = Fixture::with(file, text);
     let path = fixture.paths().config_dir.join(file);

@@ -1,4 +1,4 @@
-//! A user with a home, a project and variables, in a folder that goes away.
+//! A temporary home folder with config files, a project and variables.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ impl Fixture {
         }
     }
 
-    /// With a user file of this name and content.
+    /// Creates a fixture with one user file.
     pub(crate) fn with(name: &str, text: &str) -> Self {
         Self::new().user(name, text)
     }
@@ -84,7 +84,7 @@ pub(crate) fn server<'l>(loaded: &'l LoadedConfig, name: &str) -> &'l ServerSpec
         .unwrap_or_else(|| panic!("no server {name}: {:#?}", loaded.problems))
 }
 
-/// The problems in short: severity, code, server, line.
+/// Formats problems as severity, code, server and line.
 pub(crate) fn short(loaded: &LoadedConfig) -> Vec<String> {
     loaded
         .problems

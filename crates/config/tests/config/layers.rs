@@ -1,11 +1,11 @@
-//! Files, projects and the environment laid over each other.
+//! Precedence of files, projects and the environment.
 
 use crate::fixture::{Fixture, names, server, short};
 use pegboard_config::{SecretStore, TrustStore, command_line};
 use pegboard_model::{Layer, NoSecrets, Secret, ServerName, Transport, TrustState};
 
 #[test]
-fn r_cfg_01_the_project_wins_per_server_and_explain_tells() {
+fn r_cfg_01_the_project_wins_per_server_and_explain_shows_it() {
     let loaded = Fixture::with("config.toml", "[settings]\nttl = '1m'\nmax_age = '1h'\n[servers.a]\ncommand = 'user-a'\ndescription = 'x'\n[servers.b]\ncommand = 'user-b'\n")
         .project(".mcp.json", r#"{"mcpServers":{"a":{"command":"mcp-a"},"c":{"command":"mcp-c"}},"other":1}"#)
         .project(".pegboard/config.toml", "[settings]\nttl = '30s'\n[servers.c]\ncommand = 'own-c'\n")
@@ -196,7 +196,7 @@ fn a_project_cannot_widen_what_servers_see() {
 }
 
 #[track_caller]
-fn check_overlay(vars: &[(&str, &str)], expected: &[&str], problems: &[&str]) {
+fn check_override(vars: &[(&str, &str)], expected: &[&str], problems: &[&str]) {
     let text = "[servers.local]\ncommand = 'run'\nenv = { A = 'b' }\n[servers.far_away]\nurl = 'https://file/'\nheaders = { H = 'v' }\n";
     let mut fixture = Fixture::with("config.toml", text);
     for (name, value) in vars {
@@ -236,52 +236,52 @@ fn check_overlay(vars: &[(&str, &str)], expected: &[&str], problems: &[&str]) {
 }
 
 #[test]
-fn r_cfg_03_the_environment_overlays_servers_by_name() {
+fn r_cfg_03_the_environment_overrides_servers_by_name() {
     let far = "far_away https://file/ 1 - true User";
     let local = "local run A true User";
-    check_overlay(&[], &[far, local], &[]);
-    check_overlay(
+    check_override(&[], &[far, local], &[]);
+    check_override(
         &[("LOCAL_MCP_URL", "https://env/")],
         &[far, "local https://env/ 0 - true User"],
         &[],
     );
-    check_overlay(
+    check_override(
         &[("FAR_AWAY_MCP_URL", "https://env/")],
         &["far_away https://env/ 1 - true User", local],
         &[],
     );
-    check_overlay(
+    check_override(
         &[("FAR_AWAY_API_KEY", "k")],
         &["far_away https://file/ 1 k true User", local],
         &[],
     );
-    check_overlay(
+    check_override(
         &[("LOCAL_API_KEY", "k")],
         &[far, "local run A+LOCAL_API_KEY true User"],
         &[],
     );
     for off in ["false", "0", "no", "off", "FALSE"] {
-        check_overlay(
+        check_override(
             &[("LOCAL_MCP_ENABLED", off)],
             &[far, "local run A false User"],
             &[],
         );
     }
     for on in ["true", "1", "yes", "on"] {
-        check_overlay(&[("LOCAL_MCP_ENABLED", on)], &[far, local], &[]);
+        check_override(&[("LOCAL_MCP_ENABLED", on)], &[far, local], &[]);
     }
-    check_overlay(
+    check_override(
         &[("LOCAL_MCP_ENABLED", "maybe")],
         &[far, local],
         &["warning CONFIG_INVALID local:-"],
     );
-    check_overlay(
+    check_override(
         &[("LOCAL_MCP_URL", "nonsense")],
         &[far, local],
         &["warning CONFIG_INVALID local:-"],
     );
-    check_overlay(&[("LOCAL_MCP_URL", "")], &[far, local], &[]);
-    check_overlay(
+    check_override(&[("LOCAL_MCP_URL", "")], &[far, local], &[]);
+    check_override(
         &[
             ("NEW_MCP_URL", "https://env/"),
             ("NEW_API_KEY", "k"),
@@ -290,22 +290,22 @@ fn r_cfg_03_the_environment_overlays_servers_by_name() {
         &[far, local, "new https://env/ 0 k false Environment"],
         &[],
     );
-    check_overlay(
+    check_override(
         &[("GATEWAY_MCP_URL", "https://env/")],
         &[far, local],
         &["warning CONFIG_NAME_RESERVED -:-"],
     );
-    check_overlay(
+    check_override(
         &[("A__B_MCP_URL", "https://env/")],
         &[far, local],
         &["warning CONFIG_NAME -:-"],
     );
-    check_overlay(
+    check_override(
         &[("_MCP_URL", "https://env/")],
         &[far, local],
         &["warning CONFIG_NAME -:-"],
     );
-    check_overlay(
+    check_override(
         &[
             ("PEGBOARD_MCP_URL", "https://env/"),
             ("PEGBOARD_X_MCP_URL", "https://env/"),
@@ -369,7 +369,7 @@ fn r_cfg_08_a_missing_variable_names_server_key_file_and_line() {
 }
 
 #[test]
-fn r_cfg_08_a_kept_secret_is_named_in_the_definition_and_read_only_when_used() {
+fn r_cfg_08_a_stored_secret_is_named_in_the_definition_and_read_only_when_used() {
     let fixture = Fixture::with(
         "config.toml",
         "[servers.a]\nurl = 'https://h/'\nbearer = 'x-${secret:key}'\n",
@@ -465,7 +465,7 @@ fn a_file_that_others_can_write_is_a_warning_and_strictly_an_error() {
 }
 
 #[test]
-fn r_cfg_05_near_names_are_offered() {
+fn r_cfg_05_similar_names_are_suggested() {
     let loaded = Fixture::with(
         "config.toml",
         "[servers.github]\ncommand = 'a'\n[servers.filesystem]\ncommand = 'b'\n",
@@ -477,7 +477,7 @@ fn r_cfg_05_near_names_are_offered() {
     assert!(ServerName::parse("github").is_ok());
 }
 
-/// Gives files to another user; `false` (with the reason printed) where this process may not.
+/// Changes the owner of files. Prints the reason and returns `false` if this process is not permitted to.
 #[cfg(unix)]
 fn give_away(paths: &[std::path::PathBuf]) -> bool {
     let given = paths

@@ -1,6 +1,6 @@
-//! The rules of configuration, each as rows of a table.
+//! Tests of the configuration rules.
 
-// Helpers of tests may fail like the tests themselves.
+// Test helpers may panic like tests.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

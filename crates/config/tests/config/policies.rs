@@ -1,4 +1,4 @@
-//! Rules for the tools of every server, their places, and what a project may say.
+//! Rules for the tools of every server, their origins, and limits of project files.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn r_pol_01_a_rule_that_cannot_be_read_asks() {
 }
 
 #[test]
-fn r_pol_01_a_project_cannot_loosen_what_the_user_says() {
+fn r_pol_01_a_project_cannot_loosen_the_users_policies() {
     let user = "[servers.a]\ncommand = \"true\"\npolicy = \"ask\"\npolicies = { x = \"deny\" }\n\
                 [servers.a.tools.y]\nenabled = false\n[settings]\nask_destructive = \"always\"\n";
     let project = "[servers.a]\ncommand = \"true\"\npolicy = \"allow\"\n\
@@ -200,7 +200,7 @@ fn r_cfg_06_rules_are_set_and_taken_out_and_comments_stay() {
 }
 
 #[test]
-fn r_cfg_06_what_is_no_rule_is_not_written() {
+fn r_cfg_06_an_invalid_rule_is_not_written() {
     let fixture = Fixture::with("config.toml", "[servers.a]\ncommand = \"true\"\n");
     let file = fixture.paths().config_dir.join("config.toml");
     for pattern in ["", "@nothing", "two\nlines"] {
@@ -228,7 +228,7 @@ fn r_sec_11_only_the_users_own_file_widens_what_a_server_may_request_from_client
     assert_eq!(requests(&fixture, "a"), (true, true));
     assert_eq!(requests(&fixture, "b"), (false, false));
 
-    // A project's server may ask, does not use the model, and cannot undo what the user wrote.
+    // A project's server may send elicitations, may not use the model, and cannot override the user's file.
     let project = "[servers.b]\ncommand = 'x'\nelicitation = true\nsampling = true\n\
                    [servers.c]\ncommand = 'c'\n[servers.d]\ncommand = 'd'\nelicitation = false\n";
     let fixture = Fixture::with("config.toml", own).project(".pegboard/config.toml", project);
@@ -236,10 +236,10 @@ fn r_sec_11_only_the_users_own_file_widens_what_a_server_may_request_from_client
     assert_eq!(requests(&fixture, "c"), (true, false));
     assert_eq!(requests(&fixture, "d"), (false, false));
     let problems = fixture.load().problems;
-    let told = problems
+    let reported = problems
         .iter()
         .find(|problem| problem.message.contains("`sampling` is ignored"));
-    assert!(told.is_some(), "{problems:?}");
+    assert!(reported.is_some(), "{problems:?}");
 
     let own = "[settings]\nproject_sampling = true\n";
     let fixture = Fixture::with("config.toml", own).project(".pegboard/config.toml", project);

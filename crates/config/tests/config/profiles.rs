@@ -11,7 +11,7 @@ fn fixture(profiles: &str) -> Fixture {
     Fixture::with("config.toml", &format!("{SERVERS}{profiles}"))
 }
 
-/// The problems in short: place, severity, code.
+/// Formats problems as place, severity and code.
 fn placed(loaded: &LoadedConfig) -> Vec<String> {
     let problems = loaded.problems.iter();
     let problems = problems.filter(|problem| problem.severity > Severity::Advice);
@@ -32,7 +32,7 @@ fn check(profiles: &str, expected: &[&str]) {
 }
 
 #[test]
-fn r_cfg_01_profiles_say_what_clients_see_in_every_format() {
+fn r_cfg_01_profiles_are_read_in_every_format() {
     let wanted = Profile {
         servers: vec!["github".to_owned(), "t*".to_owned()],
         pinned: vec!["github/create_issue".to_owned(), "time/*".to_owned()],
@@ -111,11 +111,11 @@ fn r_cfg_04_a_bad_profile_costs_only_itself_and_a_typo_never_shows_more() {
     let loaded = fixture(text).load();
     assert_eq!(loaded.servers.len(), 2);
     assert_eq!(loaded.profiles.len(), 1);
-    // Without the name that is wrong the list would be empty, which means every server.
+    // Without the unknown name the list would be empty, which means every server.
     assert_eq!(loaded.profiles["good"].servers, ["nothing_here"]);
 }
 
-/// The user's profiles and the project's, the profile `name` that results, and what was not taken.
+/// Loads the user's and the project's profiles, and compares the profile `name` and the warnings.
 #[track_caller]
 fn check_narrowed(
     own: &str,
@@ -175,7 +175,7 @@ fn r_sec_07_a_project_only_narrows_a_profile_of_the_user() {
         (&["time"], Lazy),
         &[],
     );
-    // A profile of its own reaches nothing that the user's default leaves out.
+    // A profile of the project cannot use servers that the user's default profile leaves out.
     check_narrowed(
         own,
         "[profiles.all]\nmode = 'direct'\n",
@@ -190,7 +190,7 @@ fn r_sec_07_a_project_only_narrows_a_profile_of_the_user() {
         (&["-"], Lazy),
         &["2:12 warning CONFIG_INVALID"],
     );
-    // Where the user says nothing, a project may choose.
+    // A project may choose what the user does not set.
     check_narrowed(
         "",
         "[profiles.default]\nmode = 'direct'\n",

@@ -1,4 +1,4 @@
-//! A secret's value is in no problem, no explanation and no debug text.
+//! Secrets never appear in problems, explanations or `Debug` output.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -7,7 +7,7 @@ use crate::fixture::Fixture;
 
 const CANARY: &str = "cAnArY-7f3e9d21";
 
-/// Files with a canary at every place where a secret may stand.
+/// Files with a canary in every place that may contain a secret.
 fn files() -> [(&'static str, String); 3] {
     let toml = format!(
         "[servers.a]\ncommand = 'run'\nargs = ['--token', '{CANARY}', '--api-key={CANARY}', 'https://u:{CANARY}@h/']\n\
@@ -31,7 +31,7 @@ fn files() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Arguments and addresses are shown but for what looks like a secret, so no slip may change their look.
+/// Arguments and URLs are displayed except for parts that look like secrets, so mutations must not change them.
 fn files_without_arguments() -> [(&'static str, String); 3] {
     files().map(|(file, text)| {
         let text = text
@@ -60,7 +60,7 @@ fn printed(fixture: &Fixture) -> String {
 }
 
 #[test]
-fn r_cfg_08_no_secret_is_printed_of_a_sound_configuration() {
+fn r_cfg_08_no_secret_is_printed_for_a_valid_configuration() {
     for (file, text) in files() {
         let fixture = Fixture::with(file, &text)
             .var("FROM_ENV", CANARY)
@@ -107,7 +107,7 @@ fn r_cfg_08_no_secret_is_printed_when_its_line_is_wrong() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, rng_seed: RngSeed::Fixed(11), ..ProptestConfig::default() })]
 
-    /// Whatever a slip of the pen does to a file, a value of `env`, `headers` or `bearer` is not printed.
+    /// Mutated files never lead to printing a value of `env`, `headers` or `bearer`.
     #[test]
     fn r_cfg_08_no_secret_is_printed_of_a_mutilated_file(
         which in 0usize..3,
@@ -115,7 +115,7 @@ proptest! {
     ) {
         let (file, mut text) = files_without_arguments().into_iter().nth(which).unwrap();
         for (at, length, instead) in cuts {
-            // The canary itself stays whole, else its parts would not be looked for.
+            // The canary must stay in one piece, because the test searches for all of it.
             let at = (at * text.len() as f64) as usize;
             let end = (at + length).min(text.len());
             let touches = text.match_indices(CANARY).any(|(start, found)| at < start + found.len() && end > start);
@@ -124,7 +124,7 @@ proptest! {
             }
         }
         let fixture = Fixture::with(file, &text);
-        // What became the name of a server is shown: the person has to find it.
+        // A canary that became a server's name is displayed, so that the user can find it.
         prop_assume!(!fixture.load().broken.keys().any(|name| name.contains(CANARY)));
         let printed = printed(&fixture);
         prop_assert!(!printed.contains(CANARY), "{}\n---\n{}", text, printed);

@@ -1,4 +1,4 @@
-//! What the keys of a server mean, the same in all three formats.
+//! The keys of a server, in all three formats.
 
 use std::time::Duration;
 
@@ -233,9 +233,9 @@ fn r_cfg_02_times_have_their_defaults() {
     assert_eq!(loaded.settings.answer_deadline, Duration::from_secs(2));
 }
 
-/// One server in JSON under `mcpServers`, as other clients write it.
+/// Loads one server in JSON under `mcpServers`, as other clients write it.
 #[track_caller]
-fn check_foreign(body: &str, expected: &str, problems: &[&str]) {
+fn check_client_server(body: &str, expected: &str, problems: &[&str]) {
     let loaded = Fixture::with(
         "config.json",
         &format!("{{\"mcpServers\":{{\"a\":{body}}}}}"),
@@ -262,81 +262,81 @@ fn check_foreign(body: &str, expected: &str, problems: &[&str]) {
 
 #[test]
 fn r_cfg_02_what_other_clients_write_is_understood() {
-    check_foreign(r#"{"command":"x","disabled":true}"#, "x false 60s", &[]);
-    check_foreign(
+    check_client_server(r#"{"command":"x","disabled":true}"#, "x false 60s", &[]);
+    check_client_server(
         r#"{"command":"x","disabled":false,"alwaysAllow":["t"],"autoApprove":["t"]}"#,
         "x true 60s",
         &[],
     );
-    check_foreign(
+    check_client_server(
         r#"{"command":["x","y"],"args":["z"]}"#,
         "x y z true 60s",
         &[],
     );
-    check_foreign(r#"{"serverUrl":"https://h/"}"#, "https://h/ true 60s", &[]);
-    check_foreign(
+    check_client_server(r#"{"serverUrl":"https://h/"}"#, "https://h/ true 60s", &[]);
+    check_client_server(
         r#"{"httpUrl":"https://h/","timeout":5000}"#,
         "https://h/ true 5s",
         &[],
     );
-    check_foreign(r#"{"command":"x","timeout":120}"#, "x true 120s", &[]);
-    check_foreign(
+    check_client_server(r#"{"command":"x","timeout":120}"#, "x true 120s", &[]);
+    check_client_server(
         r#"{"type":"stdio","command":"x","envFile":".env"}"#,
         "x true 60s",
         &[],
     );
-    check_foreign(r#"{"command":"x","tools":["*"]}"#, "x true 60s", &[]);
+    check_client_server(r#"{"command":"x","tools":["*"]}"#, "x true 60s", &[]);
     for kind in ["http", "streamable-http", "streamableHttp"] {
-        check_foreign(
+        check_client_server(
             &format!(r#"{{"type":"{kind}","url":"https://h/"}}"#),
             "https://h/ true 60s",
             &[],
         );
     }
     for transport in ["http", "streamable-http"] {
-        check_foreign(
+        check_client_server(
             &format!(r#"{{"type":"http","transport":"{transport}","url":"https://h/"}}"#),
             "https://h/ true 60s",
             &[],
         );
     }
-    check_foreign(
+    check_client_server(
         r#"{"type":"http","transport":"stdio","url":"https://h/"}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );
-    check_foreign(
+    check_client_server(
         r#"{"type":"sse","url":"https://h/"}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );
-    check_foreign(
+    check_client_server(
         r#"{"type":"http","command":"x"}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );
-    check_foreign(
+    check_client_server(
         r#"{"url":"https://h/","serverUrl":"https://i/"}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );
-    check_foreign(
+    check_client_server(
         r#"{"command":"x","enabled":true,"disabled":true}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );
-    check_foreign(
+    check_client_server(
         r#"{"command":"x","url":"https://h/"}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );
-    check_foreign(r#"{}"#, "none", &["error CONFIG_INVALID a:1"]);
-    check_foreign(
+    check_client_server(r#"{}"#, "none", &["error CONFIG_INVALID a:1"]);
+    check_client_server(
         r#"{"command":"x","comand":1}"#,
         "x true 60s",
         &["warning CONFIG_UNKNOWN_KEY a:1"],
     );
-    check_foreign(
+    check_client_server(
         r#"{"command":"x","headers":{"a":"b"}}"#,
         "x true 60s",
         &["warning CONFIG_INVALID a:1"],
@@ -422,7 +422,7 @@ fn r_cfg_04_a_problem_reads_well() {
             .replace(home.to_str().unwrap(), "config.toml")
     };
     insta::assert_snapshot!(shown(0), @r#"
-    error[CONFIG_INVALID]: server `github`: `enabled` must be true or false, without quotes, but it is a text
+    error[CONFIG_INVALID]: server `github`: `enabled` must be true or false, without quotes, but it is a string
       --> config.toml:3:11
        |
      3 | enabled = "yes"
@@ -535,18 +535,18 @@ fn r_cfg_02_a_policy_of_a_tool_can_be_written_without_a_table() {
         assert!(rube.rules.lines.contains_key("policies.github_search"));
         assert!(
             !rube.tools.contains_key("github_search"),
-            "nothing else is said of it"
+            "there is no other override"
         );
     }
     let wrong = r#"{"servers":{"a":{"command":"x","tools":{"t":"yes"}},"b":{"command":"x","tools":{"t":3}}}}"#;
     let loaded = Fixture::with("config.json", wrong).load();
-    let said: Vec<_> = loaded
+    let messages: Vec<_> = loaded
         .problems
         .iter()
         .map(|p| (p.message.as_str(), p.help.as_str()))
         .collect();
     assert_eq!(
-        said,
+        messages,
         [
             (
                 "`t` must be one of `allow`, `ask`, `deny`, `disable`",

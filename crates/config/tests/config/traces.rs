@@ -1,4 +1,4 @@
-//! Where traces go, and what is logged.
+//! The `[trace]` table and the log level.
 
 use pegboard_config::{LoadedConfig, TraceSettings};
 use pegboard_model::{NoSecrets, Template};
@@ -49,7 +49,7 @@ fn r_obs_02_a_collector_and_langfuse_are_named_in_every_format() {
     }
 }
 
-/// What is wrong costs that key alone, as a warning.
+/// A mistake affects only its key and is a warning.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) -> TraceSettings {
     let loaded = Fixture::with("config.toml", text).load();
@@ -58,7 +58,7 @@ fn check(text: &str, expected: &[&str]) -> TraceSettings {
 }
 
 #[test]
-fn r_obs_02_a_mistake_about_traces_is_a_warning_and_the_rest_counts() {
+fn r_obs_02_a_mistake_about_traces_is_a_warning_and_other_keys_apply() {
     let invalid = "warning CONFIG_INVALID -:2";
     check("[trace]\nendpoint = 'grpc://h'\n", &[invalid]);
     check("[trace]\nendpoint = 7\n", &[invalid]);
@@ -78,7 +78,7 @@ fn r_obs_02_a_mistake_about_traces_is_a_warning_and_the_rest_counts() {
 }
 
 #[test]
-fn r_obs_03_a_project_cannot_say_where_traces_go() {
+fn r_obs_03_a_project_cannot_change_where_traces_are_sent() {
     let loaded = Fixture::with("config.toml", "[trace]\nendpoint = 'http://mine'\n")
         .project(
             ".pegboard/config.toml",

@@ -1,4 +1,4 @@
-//! What a person sees before trusting a project's server.
+//! The review of a project's server before it is trusted.
 
 use pegboard_config::{LoadedConfig, SecretStore, TrustReview, TrustStore};
 use pegboard_model::{Secret, ServerName, TrustState};
@@ -66,7 +66,7 @@ fn r_sec_07_the_users_secrets_and_variables_are_named_with_the_address_they_go_t
             "with header X-Client-Version: ${AWS_SECRET_ACCESS_KEY}",
             "with header X-Session: v1 ${secret:github}",
             "with header Authorization: Bearer ${secret:github}",
-            "your variable `REGION` is sent to https://evil.example/${REGION:-eu}/mcp as part of the address",
+            "your variable `REGION` is sent to https://evil.example/${REGION:-eu}/mcp as part of the URL",
             "your variable `AWS_SECRET_ACCESS_KEY` is sent to https://evil.example/${REGION:-eu}/mcp as header X-Client-Version",
             "your secret `github` is sent to https://evil.example/${REGION:-eu}/mcp as header X-Session",
             "your secret `github` is sent to https://evil.example/${REGION:-eu}/mcp as header Authorization",
@@ -95,7 +95,7 @@ fn r_sec_07_a_variable_that_reaches_the_server_by_its_name_or_by_env_allow_is_na
             "with OPENAI_API_KEY=${OPENAI_API_KEY}",
             "your variable `MINE` is passed to the program as argument 2",
             "your variable `OPENAI_API_KEY` is passed to the program as variable OPENAI_API_KEY, because the variable's name begins with the server's name",
-            "your variable `SSH_AUTH_SOCK` is passed to the program as variable SSH_AUTH_SOCK, because `env_allow` in your settings lists it",
+            "your variable `SSH_AUTH_SOCK` is passed to the program as variable SSH_AUTH_SOCK, because it is listed in your setting `env_allow`",
         ],
     );
     let remote = project(json!({"openai": {"url": "https://evil.example/mcp"}}))
@@ -138,7 +138,7 @@ fn r_sec_07_a_review_says_which_own_server_is_replaced() {
     let own = "[servers.docs]\ncommand = 'npx'\nargs = ['-y', 'docs@1', '--token', 'canary']\n";
     let fixture = project(json!({"docs": {"command": "evil"}, "other": {"command": "x"}}))
         .user("config.toml", own)
-        // A second file of the project comes between.
+        // A second project file is merged in between.
         .project(
             ".pegboard/config.toml",
             "[servers.docs]\ncommand = 'evil2'\n",

@@ -1,4 +1,4 @@
-//! Files without content, and what is not a file at all.
+//! Empty files, and paths that are not regular files.
 
 use crate::fixture::{Fixture, short};
 
@@ -35,10 +35,10 @@ fn r_cfg_04_what_is_not_a_regular_file_is_named_and_never_waited_for() {
     #[track_caller]
     fn check(fixture: &Fixture, name: &str, kind: &str) {
         let loaded = fixture.load();
-        let said = loaded.problems.iter().map(|p| p.message.as_str());
-        let said: Vec<&str> = said.filter(|text| text.contains(name)).collect();
+        let messages = loaded.problems.iter().map(|p| p.message.as_str());
+        let messages: Vec<&str> = messages.filter(|text| text.contains(name)).collect();
         assert!(
-            said.iter().any(|text| text.contains(kind)),
+            messages.iter().any(|text| text.contains(kind)),
             "{:?}",
             loaded.problems
         );

@@ -1,17 +1,17 @@
-//! Attention: each token takes a mean of all tokens' values, weighted by how well its query fits
-//! their keys; twelve heads do it side by side.
+//! Multi-head attention: each token gets the mean of all tokens' values, weighted by how well its query matches their
+//! keys.
 
 use super::exponential::exp;
 use super::lanes::{highest, total};
 use crate::shape::{DIMENSIONS, HEAD, HEADS, LANES, Lanes};
 
-/// The registers that a head's part of a token fills.
+/// Number of registers for one head of a token.
 const REGISTERS: usize = HEAD / LANES;
 
-/// A head's part of eight keys: a register for each dimension, a key in each lane.
+/// One head of eight keys: a register for each dimension, a key in each lane.
 type Keys = [Lanes; HEAD];
 
-/// A head's part of a token.
+/// One head of a token.
 type Part = [Lanes; REGISTERS];
 
 #[inline(always)]
@@ -24,37 +24,37 @@ pub(super) fn attend(
     let groups = key.len().div_ceil(LANES).max(1);
     let mut keys = vec![[[0.0; LANES]; HEAD]; groups];
     let mut values = vec![[[0.0; LANES]; REGISTERS]; value.len()];
-    // How well each key fits each query, then the weights, and their sums. All queries take each step together:
-    // within one query a step waits for the last.
-    let mut fits = vec![[0.0; LANES]; groups * query.len()];
+    // The scores of all keys for each query, later the weights, and their sums. Each step is done for all queries
+    // together, because the steps of one query depend on each other.
+    let mut scores = vec![[0.0; LANES]; groups * query.len()];
     let mut sums = vec![0.0; query.len()];
     for head in 0..HEADS {
         transpose_keys(key, head, &mut keys);
         for (value, part_of) in values.iter_mut().zip(value) {
             *value = *registers(part(part_of, head));
         }
-        for (query, fits) in query.iter().zip(fits.chunks_mut(groups)) {
-            for (fits, keys) in fits.iter_mut().zip(&keys) {
-                *fits = fit(part(query, head), keys);
+        for (query, scores) in query.iter().zip(scores.chunks_mut(groups)) {
+            for (scores, keys) in scores.iter_mut().zip(&keys) {
+                *scores = score_keys(part(query, head), keys);
             }
-            let weights = fits.as_flattened_mut();
+            let weights = scores.as_flattened_mut();
             weights
                 .iter_mut()
                 .skip(key.len())
-                .for_each(|fit| *fit = f32::MIN);
+                .for_each(|score| *score = f32::MIN);
         }
-        for (fits, sum) in fits.chunks_mut(groups).zip(&mut sums) {
-            *sum = softmax(fits);
+        for (scores, sum) in scores.chunks_mut(groups).zip(&mut sums) {
+            *sum = softmax(scores);
         }
-        let two = fits.chunks(2 * groups).zip(sums.chunks(2));
-        for ((fits, sums), output) in two.zip(output.chunks_mut(2)) {
-            let (fits, others) = fits.split_at_checked(groups).unwrap_or((fits, &[]));
-            let others = if others.is_empty() { fits } else { others };
-            let weights = [fits.as_flattened(), others.as_flattened()];
-            let mixed = weighted_sum(weights, &values);
-            for ((mixed, sum), output) in mixed.into_iter().zip(sums).zip(output) {
+        let two = scores.chunks(2 * groups).zip(sums.chunks(2));
+        for ((scores, sums), output) in two.zip(output.chunks_mut(2)) {
+            let (scores, others) = scores.split_at_checked(groups).unwrap_or((scores, &[]));
+            let others = if others.is_empty() { scores } else { others };
+            let weights = [scores.as_flattened(), others.as_flattened()];
+            let summed = weighted_sum(weights, &values);
+            for ((summed, sum), output) in summed.into_iter().zip(sums).zip(output) {
                 if let Some(output) = output.as_chunks_mut::<HEAD>().0.get_mut(head) {
-                    *output = *mixed
+                    *output = *summed
                         .map(|lanes| lanes.map(|value| value / sum))
                         .as_flattened()
                         .first_chunk()
@@ -70,7 +70,7 @@ fn part(token: &[f32; DIMENSIONS], head: usize) -> &[f32; HEAD] {
     token.as_chunks().0.get(head).unwrap_or(&[0.0; HEAD])
 }
 
-/// Lays the keys out so that eight are compared with a query at once.
+/// Transposes the keys so that eight are compared with a query at once.
 #[inline(always)]
 fn transpose_keys(key: &[[f32; DIMENSIONS]], head: usize, keys: &mut [Keys]) {
     for (key, keys) in key.chunks(LANES).zip(keys) {
@@ -84,9 +84,9 @@ fn transpose_keys(key: &[[f32; DIMENSIONS]], head: usize, keys: &mut [Keys]) {
     }
 }
 
-/// A query times eight keys. Four sums are kept apart, because each must wait for its last addition.
+/// A query times eight keys. Four separate sums avoid waiting for the previous addition.
 #[inline(always)]
-fn fit(query: &[f32; HEAD], keys: &Keys) -> Lanes {
+fn score_keys(query: &[f32; HEAD], keys: &Keys) -> Lanes {
     let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);
     let (mut c, mut d) = ([0.0; LANES], [0.0; LANES]);
     for (query, keys) in query.as_chunks().0.iter().zip(keys.as_chunks().0) {
@@ -102,18 +102,18 @@ fn fit(query: &[f32; HEAD], keys: &Keys) -> Lanes {
     a
 }
 
-/// Turns fits into weights and returns their sum.
+/// Replaces scores by unnormalized weights and returns their sum.
 #[inline(always)]
-fn softmax(fits: &mut [Lanes]) -> f32 {
+fn softmax(scores: &mut [Lanes]) -> f32 {
     let scale = 1.0 / (HEAD as f32).sqrt();
-    let best = highest(fits, |fit| fit);
-    for fit in fits.as_flattened_mut() {
-        *fit = exp((*fit - best) * scale);
+    let best = highest(scores, |score| score);
+    for score in scores.as_flattened_mut() {
+        *score = exp((*score - best) * scale);
     }
-    total(fits, |weight| weight)
+    total(scores, |weight| weight)
 }
 
-/// A head's part of the weighted sum of all tokens' values, for two tokens.
+/// One head of the weighted sum of all tokens' values, for two queries.
 #[inline(always)]
 fn weighted_sum([weights, others]: [&[f32]; 2], values: &[Part]) -> [Part; 2] {
     let (mut a, mut b) = ([0.0; LANES], [0.0; LANES]);

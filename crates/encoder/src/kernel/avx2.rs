@@ -1,5 +1,4 @@
-//! The sums with the 256-bit instructions of x86 processors: one instruction multiplies sixteen
-//! 16-bit values and adds the products of each pair.
+//! Integer products with AVX2: one instruction multiplies sixteen 16-bit values and adds the products of each pair.
 
 use std::arch::x86_64::{
     __m256, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_hadd_epi32, _mm_set_epi64x,
@@ -14,8 +13,7 @@ use super::product::Sums;
 use crate::shape::{LANES, Lanes, PAIRS, ROWS};
 use crate::weights::Block;
 
-/// The tokens whose sums are kept in registers together: with two registers each they fill twelve of
-/// sixteen.
+/// Number of tokens whose sums are in registers at the same time. With two registers each they use twelve of sixteen.
 pub(super) const TOKENS: usize = 6;
 
 #[target_feature(enable = "avx2")]
@@ -71,7 +69,8 @@ fn add_products<const IN: usize, const COUNT: usize>(
     }
 }
 
-/// What the sums stand for. The compiler would turn to the same row of many tokens, which lie far apart.
+/// Converts sums to floats. Written with intrinsics, because the compiler would vectorize over tokens, which are far
+/// apart in memory.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn scaled(
@@ -93,7 +92,7 @@ pub(super) fn scaled(
     values
 }
 
-/// The compiler makes one load of it, as of the next.
+/// Compiles to one load, like the next function.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn integers(values: &[i32; LANES]) -> __m256i {
@@ -108,7 +107,7 @@ fn floats(values: &Lanes) -> __m256 {
     _mm256_setr_ps(a, b, c, d, e, f, g, h)
 }
 
-/// The weights of the first eight rows and of the others.
+/// The weights of the first and of the last eight rows.
 #[inline(always)]
 fn halves(step: &[u8; 32]) -> [&[u8; 16]; 2] {
     let (halves, _) = step.as_chunks();
@@ -116,7 +115,7 @@ fn halves(step: &[u8; 32]) -> [&[u8; 16]; 2] {
     [half(0), half(1)]
 }
 
-/// The sum of the products of two rows.
+/// The dot product of two rows.
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) fn dot<const COUNT: usize>(weights: &[u8; COUNT], values: &[i16; COUNT]) -> i32 {
@@ -131,7 +130,7 @@ pub(super) fn dot<const COUNT: usize>(weights: &[u8; COUNT], values: &[i16; COUN
     _mm_cvtsi128_si32(_mm_hadd_epi32(two, two))
 }
 
-/// The compiler makes one load of it.
+/// Compiles to one load.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn loaded(values: &[i16]) -> __m256i {
@@ -141,7 +140,7 @@ fn loaded(values: &[i16]) -> __m256i {
     _mm256_setr_epi16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
 }
 
-/// The compiler makes one store of it.
+/// Compiles to one store.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn stored(sums: __m256i) -> [i32; LANES] {

@@ -1,16 +1,16 @@
-//! The exponential function in plain arithmetic: the system's own differs from system to system.
+//! The exponential function in plain arithmetic, because the standard library's result differs between systems.
 
-/// Added to a small number, it leaves the nearest integer in the low bits of the sum.
+/// Adding it to a small number puts the nearest integer into the low bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Below it the result is zero: a smaller one would not be a normal number.
+/// Below this the result is zero, because it would be subnormal.
 const LOWEST: f32 = -87.0;
 
 /// ln 2 in two parts; the first has so few digits that its multiples are exact.
 const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
-/// `e^x` for an `x` that is not positive, to seven digits.
+/// `e^x` for `x <= 0`, to seven digits.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     let bounded = if x > LOWEST { x } else { LOWEST };

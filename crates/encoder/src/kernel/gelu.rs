@@ -1,13 +1,12 @@
-//! The curve `x Φ(x)`, where Φ is the normal distribution.
+//! GELU: `x Φ(x)`, where Φ is the distribution function of the normal distribution.
 
 use crate::shape::WIDE;
 
-/// Where the distribution is taken to end.
+/// Beyond this, Φ is treated as 0 or 1.
 const END: f32 = 4.5;
 
-/// `Φ(x) = 1/2 + x (a + b x² + c x⁴ + …)` up to the end, the highest power first. The terms were chosen so that
-/// `x Φ(x)` is within 6e-5 up to 20, about half of what is lost at most when a usual token's results are rounded to
-/// integers.
+/// Coefficients of `Φ(x) = 1/2 + x (a + b x² + c x⁴ + …)`, the highest power first. They were fitted so that the error
+/// of `x Φ(x)` is below 6e-5 up to 20, about half of the maximum quantization error of a typical token.
 const TERMS: [f32; 9] = [
     2.999_774_7e-11,
     -3.283_701_3e-9,

@@ -1,20 +1,20 @@
-//! The inputs of a matrix as integers. They are kept as fine as a 32-bit sum allows, because
-//! rounding them to eight bits would cost four times what the rounding of the weights did.
+//! Quantized inputs of a matrix. They are as fine as a 32-bit sum allows, because rounding them to eight bits would cost
+//! four times as much accuracy as rounding the weights.
 
 use super::lanes::highest;
 use super::product::Part;
 
-/// Two neighbouring weights, or two neighbouring values of a token.
+/// Two adjacent weights, or two adjacent values of a token.
 pub(crate) type Pair = [i16; 2];
 
-/// The values of a token: `pairs[i / 2][i % 2] * scale`.
+/// The quantized values of a token: `pairs[i / 2][i % 2] * scale`.
 #[derive(Clone)]
 pub(crate) struct Inputs<const PAIRS: usize> {
     pub(crate) pairs: [Pair; PAIRS],
     pub(crate) scale: f32,
 }
 
-/// Added to a small number, it leaves the nearest integer in the low bits of the sum.
+/// Adding it to a small number puts the nearest integer into the low bits of the sum.
 const ROUNDER: f32 = 12_582_912.0;
 
 impl<const PAIRS: usize> Inputs<PAIRS> {
@@ -25,7 +25,7 @@ impl<const PAIRS: usize> Inputs<PAIRS> {
         }
     }
 
-    /// The values that meet one block of weights.
+    /// The values for one block of weights.
     #[inline(always)]
     pub(super) fn part(&self, number: usize) -> Option<&Part> {
         self.pairs.as_chunks().0.get(number)
@@ -37,31 +37,27 @@ pub(super) fn quantise<const WIDTH: usize, const PAIRS: usize>(
     tokens: &[[f32; WIDTH]],
     inputs: &mut [Inputs<PAIRS>],
 ) {
-    let most = most(WIDTH);
+    let max = max_input(WIDTH);
     for (token, inputs) in tokens.iter().zip(inputs) {
         let largest = highest(token.as_chunks().0, f32::abs);
-        let factor = if largest > 0.0 { most / largest } else { 0.0 };
-        inputs.scale = largest / most;
+        let factor = if largest > 0.0 { max / largest } else { 0.0 };
+        inputs.scale = largest / max;
         for (place, value) in inputs.pairs.as_flattened_mut().iter_mut().zip(token) {
-            *place = rounded(value * factor);
+            *place = round_to_i16(value * factor);
         }
     }
 }
 
-/// The largest input of a sum of `width` products with eight-bit weights: the sum fits 32 bits.
-pub(crate) const fn most(width: usize) -> f32 {
+/// The largest quantized input such that a sum of `width` products with eight-bit weights fits into 32 bits.
+pub(crate) const fn max_input(width: usize) -> f32 {
     let fits = i32::MAX as usize / (width * 128);
-    let most = i16::MAX as usize;
-    if fits < most {
-        fits as f32
-    } else {
-        most as f32
-    }
+    let max = i16::MAX as usize;
+    if fits < max { fits as f32 } else { max as f32 }
 }
 
-/// The nearest integer of a number that fits, with the even one of two.
+/// Rounds a number in range to the nearest integer, ties to even.
 #[inline(always)]
-pub(crate) fn rounded(value: f32) -> i16 {
+pub(crate) fn round_to_i16(value: f32) -> i16 {
     (value + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i16
 }
 
@@ -72,8 +68,8 @@ mod tests {
     #[test]
     fn the_largest_sum_fits_32_bits() {
         for (width, expected) in [(384, 32_767.0), (1536, 10_922.0)] {
-            assert_eq!(most(width), expected);
-            assert!(most(width) as usize * 128 * width <= i32::MAX as usize);
+            assert_eq!(max_input(width), expected);
+            assert!(max_input(width) as usize * 128 * width <= i32::MAX as usize);
         }
     }
 

@@ -1,9 +1,9 @@
-//! Sums and maxima over rows, in one written order: eight of them side by side, then these together, half by half, so
-//! that few of them wait for each other.
+//! Sums and maxima over rows in a fixed order: one per lane, then a pairwise reduction of the lanes, which keeps
+//! dependencies short.
 
 use crate::shape::{LANES, Lanes};
 
-/// The sum of what `of` makes of each value.
+/// The sum of `of(value)` over a row.
 #[inline(always)]
 pub(super) fn total(row: &[Lanes], of: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0; LANES];
@@ -12,10 +12,10 @@ pub(super) fn total(row: &[Lanes], of: impl Fn(f32) -> f32) -> f32 {
             *sum += of(*value);
         }
     }
-    together(sums, |one, other| one + other)
+    reduce_lanes(sums, |one, other| one + other)
 }
 
-/// The highest of what `of` makes of each value.
+/// The maximum of `of(value)` over a row.
 #[inline(always)]
 pub(super) fn highest(row: &[Lanes], of: impl Fn(f32) -> f32) -> f32 {
     let higher = |one: f32, other: f32| if other > one { other } else { one };
@@ -25,11 +25,11 @@ pub(super) fn highest(row: &[Lanes], of: impl Fn(f32) -> f32) -> f32 {
             *most = higher(*most, of(*value));
         }
     }
-    together(most, higher)
+    reduce_lanes(most, higher)
 }
 
 #[inline(always)]
-fn together([a, b, c, d, e, f, g, h]: Lanes, join: impl Fn(f32, f32) -> f32) -> f32 {
+fn reduce_lanes([a, b, c, d, e, f, g, h]: Lanes, join: impl Fn(f32, f32) -> f32) -> f32 {
     let [a, b, c, d] = [join(a, e), join(b, f), join(c, g), join(d, h)];
     let [a, b] = [join(a, c), join(b, d)];
     join(a, b)

@@ -1,8 +1,7 @@
-//! The steps that take the time, each written once and compiled for each kind of processor.
+//! The performance-critical operations, each written once and compiled for each kind of processor.
 //!
-//! Products are sums of integers, which have one result in whatever order they are added. All other
-//! steps add `f32` in one written order and never fuse a product with a sum, so that the processor
-//! with wide instructions and the one without give the same bytes.
+//! Matrix products are integer sums, which do not depend on the order of addition. All other operations add `f32` in a
+//! fixed order and never fuse a multiplication with an addition, so that all processors give the same bytes.
 
 mod attention;
 #[cfg(target_arch = "x86_64")]
@@ -17,4 +16,4 @@ mod portable;
 mod product;
 
 pub(crate) use dispatch::Processor;
-pub(crate) use inputs::{Inputs, most, rounded};
+pub(crate) use inputs::{Inputs, max_input, round_to_i16};

@@ -1,10 +1,10 @@
-//! Layer normalisation.
+//! Layer normalization.
 
 use super::lanes::total;
 use crate::shape::DIMENSIONS;
 use crate::weights::Norm;
 
-/// Keeps the division sound where all values are equal.
+/// Avoids a division by zero if all values are equal.
 const LEAST_VARIANCE: f32 = 1e-12;
 
 #[inline(always)]

@@ -1,12 +1,12 @@
-//! The sums in plain code, for every processor. A sum over one long row is the form that compilers
-//! turn into wide instructions everywhere, so the rows of a block are laid out as such first.
+//! Integer products in portable code. Compilers vectorize sums over one long row for every processor, so the rows of a
+//! block are de-interleaved first.
 
 use super::inputs::Inputs;
 use super::product::Sums;
 use crate::shape::{PAIRS, ROWS};
 use crate::weights::Block;
 
-/// Laying a block out costs as much as some tokens do, so all tokens use it.
+/// De-interleaving a block costs as much as a few tokens, so all tokens share it.
 pub(super) const TOKENS: usize = usize::MAX;
 
 #[inline(always)]
@@ -37,7 +37,7 @@ pub(super) fn add<const IN: usize>(
     }
 }
 
-/// What the sums stand for.
+/// Converts sums to floats.
 #[inline(always)]
 pub(super) fn scaled(
     sums: &Sums,

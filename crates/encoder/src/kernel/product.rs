@@ -1,37 +1,38 @@
-//! A matrix times the tokens of a text.
+//! Multiplication of a matrix with the tokens of a text.
 
 use super::inputs::{Inputs, Pair};
 use crate::shape::{PAIRS, ROWS};
 use crate::weights::{Block, Linear};
 
-/// A token's sums with the rows of a block.
+/// The sums of a token for the rows of a block.
 pub(super) type Sums = [i32; ROWS];
 
-/// The part of a token's inputs that meets the weights of one block.
+/// The inputs of a token for one block of weights.
 pub(super) type Part = [Pair; PAIRS];
 
-/// `add` gets a block, at most `most` tokens, the part of their inputs that the block meets, and the sums to which
-/// it adds the products. `scaled` gets a token's sums and scale, and the scales and biases of the rows.
+/// Multiplies a matrix with all tokens. `add` gets a block, at most `max_tokens` tokens, the number of the input part,
+/// and the sums to which it adds the products. `scaled` gets a token's sums and scale, and the scales and biases of the
+/// rows.
 #[inline(always)]
 pub(super) fn multiply<const IN: usize, const OUT: usize>(
     matrix: &Linear<IN, OUT>,
     inputs: &[Inputs<IN>],
     outputs: &mut [[f32; OUT]],
-    most: usize,
+    max_tokens: usize,
     add: impl Fn(&Block, &[Inputs<IN>], usize, &mut [Sums]),
     scaled: impl Fn(&Sums, f32, &[f32; ROWS], &[f32; ROWS]) -> [f32; ROWS],
 ) {
     const { assert!(IN.is_multiple_of(PAIRS) && OUT.is_multiple_of(ROWS)) };
-    let together = together(inputs.len(), most);
+    let chunk = chunk_size(inputs.len(), max_tokens);
     let scales = matrix.scales.as_chunks::<ROWS>().0;
     let biases = matrix.biases.as_chunks::<ROWS>().0;
     let blocks = matrix.blocks.chunks(IN / PAIRS).zip(scales).zip(biases);
     let mut sums = vec![[0; ROWS]; inputs.len()];
     for (number, ((blocks, scales), biases)) in blocks.enumerate() {
         sums.fill([0; ROWS]);
-        // A part of the weights is met by all tokens before the next, so that it stays in the nearest cache.
+        // All tokens use a part of the weights before the next one, so that it stays in the L1 cache.
         for (part, block) in blocks.iter().enumerate() {
-            for (inputs, sums) in inputs.chunks(together).zip(sums.chunks_mut(together)) {
+            for (inputs, sums) in inputs.chunks(chunk).zip(sums.chunks_mut(chunk)) {
                 add(block, inputs, part, sums);
             }
         }
@@ -45,8 +46,8 @@ pub(super) fn multiply<const IN: usize, const OUT: usize>(
     }
 }
 
-/// How many tokens to take at a time, so that no time ends with few of them.
+/// Number of tokens per chunk, such that all chunks have about the same size.
 #[inline(always)]
-fn together(tokens: usize, most: usize) -> usize {
-    tokens.div_ceil(tokens.div_ceil(most).max(1)).max(1)
+fn chunk_size(tokens: usize, max: usize) -> usize {
+    tokens.div_ceil(tokens.div_ceil(max).max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! TextKind to vocabulary entries.
+//! Tokenization.
 
 mod normalise;
 mod wordpiece;

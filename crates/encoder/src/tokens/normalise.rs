@@ -1,13 +1,13 @@
-//! A text as the words the vocabulary knows: lower case, without accents, punctuation apart.
+//! Text normalization for the vocabulary: lower case, no accents, separate punctuation.
 
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_normalization::UnicodeNormalization;
 
-/// How much of a text is looked at. The most tokens that count, each a word of the most letters
-/// in four bytes, fit into it; without a limit a text of blanks would be read to its end.
-const MOST_BYTES: usize = 64 * 1024;
+/// Maximum number of bytes of a text that are read. The maximum number of tokens, each a word of maximum length with
+/// four bytes per letter, fits into it. Without a limit a text of spaces would be read to its end.
+const MAX_BYTES: usize = 64 * 1024;
 
-/// The letters of the text with blanks between words, lower case, accents taken off.
+/// The characters of a text in lower case, without accents and with spaces between words.
 pub(super) fn letters(text: &str) -> impl Iterator<Item = char> {
     start_of(text)
         .chars()
@@ -19,14 +19,14 @@ pub(super) fn letters(text: &str) -> impl Iterator<Item = char> {
 }
 
 fn start_of(text: &str) -> &str {
-    let most = text.len().min(MOST_BYTES);
-    let ends = (0..=most).rev();
+    let max = text.len().min(MAX_BYTES);
+    let ends = (0..=max).rev();
     ends.filter_map(|end| text.get(..end))
         .next()
         .unwrap_or_default()
 }
 
-/// A punctuation character is always a word by itself.
+/// Whether a character is punctuation, which is always a separate word.
 pub(super) fn is_punctuation(letter: char) -> bool {
     use GeneralCategory as Is;
     if letter.is_ascii() {
@@ -60,7 +60,7 @@ fn is_accent(letter: char) -> bool {
     get_general_category(letter) == GeneralCategory::NonspacingMark
 }
 
-/// White space as a blank, and a blank on both sides of a CJK character, each of which is a word.
+/// Replaces white space by a space, and surrounds a CJK character, which is a word by itself, with spaces.
 fn spaced(letter: char) -> impl Iterator<Item = char> {
     let (blank, letter) = if is_cjk(letter) {
         (Some(' '), letter)
@@ -72,8 +72,7 @@ fn spaced(letter: char) -> impl Iterator<Item = char> {
     blank.into_iter().chain([letter]).chain(blank)
 }
 
-/// The blocks of Chinese characters that the vocabulary was made with. Kana and Hangul are not
-/// among them.
+/// The blocks of Chinese characters that the vocabulary was created with. They do not include Kana and Hangul.
 fn is_cjk(letter: char) -> bool {
     matches!(letter,
         '\u{4E00}'..='\u{9FFF}'
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_find_02_letters_are_normalised() {
+    fn r_find_02_letters_are_normalized() {
         let check = |text, expected: &str| assert_eq!(letters(text).collect::<String>(), expected);
         check("Ünïcödé ÇA", "unicode ca");
         check("a\tb\nc\u{a0}d\u{2028}e", "a b c d e");
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn r_find_02_punctuation_is_known_in_every_script() {
+    fn r_find_02_punctuation_is_recognized_in_every_script() {
         for letter in "$+<=>^|~`!\"'—“…。、¿".chars() {
             assert!(is_punctuation(letter), "{letter}");
         }

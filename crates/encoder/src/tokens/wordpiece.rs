@@ -1,5 +1,4 @@
-//! Words to vocabulary entries: the longest entry that begins the word, then the longest that
-//! continues it.
+//! WordPiece: a word is split into the longest entry that starts it, then the longest that continues it.
 
 use std::hash::BuildHasher;
 
@@ -8,20 +7,20 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::normalise::{is_punctuation, letters};
 use crate::shape::{FIRST, LAST, UNKNOWN};
 
-/// The mark of an entry that continues a word.
+/// The prefix of an entry that continues a word.
 const CONTINUES: &str = "##";
 
-/// A longer word is not looked up; it is one unknown entry.
-const MOST_LETTERS: usize = 100;
+/// A longer word is not looked up; it becomes one unknown token.
+const MAX_LETTERS: usize = 100;
 
-/// The room made for entries before they are counted.
+/// Initial capacity for the entries.
 const USUAL_ENTRIES: usize = 30_522;
 
-/// What a text without any word is read as.
+/// Replaces a text without words.
 const BLANK: &str = ".";
 
-/// The entries by their text. It keeps where each begins and points into the vocabulary's text for
-/// the rest, because it stays in memory as long as the encoder.
+/// Index of the entries by their text. It stores only where each entry starts in the vocabulary text, because it stays
+/// in memory as long as the encoder.
 pub(crate) struct Vocabulary {
     text: &'static str,
     starts: Vec<u32>,
@@ -30,11 +29,12 @@ pub(crate) struct Vocabulary {
     longest: usize,
 }
 
-/// An entry's text without its mark, and whether it continues a word.
+/// The text of an entry without its prefix, and whether it continues a word.
 type Key<'a> = (&'a str, bool);
 
 impl Vocabulary {
-    /// One entry a line; the line's number is the id. Lines past the range of ids are left out.
+    /// Parses a vocabulary with one entry per line; the line number is the id. Lines beyond the range of ids are
+    /// ignored.
     pub(crate) fn read(text: &'static str) -> Self {
         let hasher = DefaultHashBuilder::default();
         let mut starts = Vec::with_capacity(USUAL_ENTRIES);
@@ -62,22 +62,22 @@ impl Vocabulary {
         self.starts.len()
     }
 
-    /// The ids of a text between the first and the last mark, `most` at the most.
-    pub(crate) fn token_ids(&self, text: &str, most: usize) -> Vec<u16> {
+    /// Tokenizes a text to at most `max` ids, including the first and the last one.
+    pub(crate) fn token_ids(&self, text: &str, max: usize) -> Vec<u16> {
         let mut ids = vec![FIRST];
-        self.add_text(text, most, &mut ids);
+        self.add_text(text, max, &mut ids);
         if ids.len() == 1 {
-            self.add_text(BLANK, most, &mut ids);
+            self.add_text(BLANK, max, &mut ids);
         }
-        ids.truncate(most.saturating_sub(1));
+        ids.truncate(max.saturating_sub(1));
         ids.push(LAST);
         ids
     }
 
-    fn add_text(&self, text: &str, most: usize, ids: &mut Vec<u16>) {
+    fn add_text(&self, text: &str, max: usize, ids: &mut Vec<u16>) {
         let mut word = String::new();
         for letter in letters(text) {
-            if ids.len() >= most {
+            if ids.len() >= max {
                 return;
             }
             if letter == ' ' {
@@ -93,13 +93,13 @@ impl Vocabulary {
         self.add_word(&mut word, ids);
     }
 
-    /// Adds the entries of the word, or the unknown one if a part of it has none, and empties it.
+    /// Adds the tokens of a word and clears it. A word with an unknown part becomes one unknown token.
     fn add_word(&self, word: &mut String, ids: &mut Vec<u16>) {
         if word.is_empty() {
             return;
         }
         let before = ids.len();
-        let mut rest = if word.chars().nth(MOST_LETTERS).is_none() {
+        let mut rest = if word.chars().nth(MAX_LETTERS).is_none() {
             word.as_str()
         } else {
             ids.push(UNKNOWN);
@@ -117,7 +117,7 @@ impl Vocabulary {
         word.clear();
     }
 
-    /// The longest entry that `rest` starts with, and its length.
+    /// The longest entry that is a prefix of `rest`, and its length.
     fn longest_entry(&self, rest: &str, continues: bool) -> Option<(u16, usize)> {
         let lengths = (1..=rest.len().min(self.longest)).rev();
         let starts = lengths.filter_map(|length| rest.get(..length));
@@ -153,16 +153,16 @@ fn key(line: &str) -> Key<'_> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, most: usize, expected: &[&str]) {
+    fn check(text: &str, max: usize, expected: &[&str]) {
         let vocabulary = Vocabulary::read(pegboard_encoder_data::VOCABULARY);
-        let ids = vocabulary.token_ids(text, most);
+        let ids = vocabulary.token_ids(text, max);
         let lines: Vec<&str> = vocabulary.text.lines().collect();
         let entries: Vec<&str> = ids.iter().map(|id| lines[usize::from(*id)]).collect();
         assert_eq!(entries, expected, "{text:?}");
     }
 
     #[test]
-    fn r_find_02_words_are_cut_into_the_longest_entries() {
+    fn r_find_02_words_are_split_into_the_longest_entries() {
         check("Hello", 96, &["[CLS]", "hello", "[SEP]"]);
         check(
             "unaffable",
@@ -177,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn r_find_02_blank_texts_are_a_full_stop() {
+    fn r_find_02_blank_texts_become_a_full_stop() {
         for text in ["", "   ", "\n\t", "\u{0}\u{200b}", "\u{301}"] {
             check(text, 96, &["[CLS]", ".", "[SEP]"]);
         }
     }
 
     #[test]
-    fn r_find_02_what_the_vocabulary_lacks_is_unknown() {
+    fn r_find_02_words_outside_the_vocabulary_are_unknown() {
         check("🚀", 96, &["[CLS]", "[UNK]", "[SEP]"]);
         check("a🚀b c", 96, &["[CLS]", "[UNK]", "c", "[SEP]"]);
         check(&"x".repeat(101), 96, &["[CLS]", "[UNK]", "[SEP]"]);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn r_find_02_long_texts_are_cut_and_closed() {
+    fn r_find_02_long_texts_are_truncated_and_closed() {
         check("one two three four", 4, &["[CLS]", "one", "two", "[SEP]"]);
         check("one two", 4, &["[CLS]", "one", "two", "[SEP]"]);
         let vocabulary = Vocabulary::read(pegboard_encoder_data::VOCABULARY);

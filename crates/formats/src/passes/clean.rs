@@ -1,4 +1,4 @@
-//! Any draft, and any mistake, to well-formed schemas of draft 2020-12.
+//! Conversion of any draft, with any mistakes, to valid schemas of draft 2020-12.
 
 use serde_json::{Map, Value, json};
 
@@ -10,46 +10,46 @@ use crate::keywords::{
 use crate::limits::DEPTH_MAX;
 use crate::loss::LossKind;
 
-/// The schema with nothing in it but keywords that are known, with values that they take.
-pub(crate) fn clean(schema: Value, notes: &mut ConversionContext) -> SchemaObject {
-    // A step down a property is two steps of the path.
-    if notes.depth() > DEPTH_MAX * 2 {
-        notes.lose(LossKind::SizeCut, "nested too deep");
+/// Returns the schema with known keywords and valid values only.
+pub(crate) fn clean(schema: Value, ctx: &mut ConversionContext) -> SchemaObject {
+    // Each property adds two steps to the path.
+    if ctx.depth() > DEPTH_MAX * 2 {
+        ctx.record_loss(LossKind::SizeCut, "nested too deeply");
         return SchemaObject::new();
     }
     let source = match schema {
         Value::Object(map) => map,
         Value::Bool(true) => return SchemaObject::new(),
-        Value::Bool(false) => return never(),
+        Value::Bool(false) => return never_schema(),
         other => {
-            notes.lose(LossKind::KeywordInvalid, detail(&other));
+            ctx.record_loss(LossKind::KeywordInvalid, detail(&other));
             return SchemaObject::new();
         }
     };
-    // An empty choice takes nothing. Elsewhere it is a server's mistake and left out.
+    // An empty enum accepts nothing. Outside of `not` it is a server's mistake and dropped.
     let is_empty = |choice: &Value| choice.as_array().is_some_and(Vec::is_empty);
-    if notes.is_reversed() && source.get("enum").is_some_and(is_empty) {
-        return never();
+    if ctx.is_negated() && source.get("enum").is_some_and(is_empty) {
+        return never_schema();
     }
     let mut node = SchemaObject::new();
     for (keyword, value) in source {
         if BOOKKEEPING.contains(&keyword.as_str()) {
             continue;
         }
-        match known(&keyword, value, notes) {
+        match known(&keyword, value, ctx) {
             Ok(Some(value)) => {
                 node.insert(keyword, value);
             }
             Ok(None) => {}
-            Err(kind) => notes.at(&keyword.clone(), |notes| notes.lose(kind, keyword)),
+            Err(kind) => ctx.at(&keyword.clone(), |ctx| ctx.record_loss(kind, keyword)),
         }
     }
-    older_forms(&mut node, notes);
+    older_forms(&mut node, ctx);
     node
 }
 
-/// The schema that takes nothing.
-pub(crate) fn never() -> SchemaObject {
+/// A schema that accepts nothing.
+pub(crate) fn never_schema() -> SchemaObject {
     let mut node = SchemaObject::new();
     node.insert("not".to_owned(), json!({}));
     node
@@ -60,31 +60,31 @@ pub(crate) fn is_never(node: &SchemaObject) -> bool {
         .is_some_and(|not| not.as_object().is_some_and(Map::is_empty))
 }
 
-/// A keyword's value, well-formed; `None` for one that says nothing.
+/// The valid value of a keyword; `None` if it has no effect.
 fn known(
     keyword: &str,
     value: Value,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> Result<Option<Value>, LossKind> {
     const INVALID: LossKind = LossKind::KeywordInvalid;
     Ok(Some(match value {
-        value if keyword == "type" => return Ok(types(value, notes)),
-        Value::Array(tuple) if keyword == "items" => return Ok(list("prefixItems", tuple, notes)),
+        value if keyword == "type" => return Ok(types(value, ctx)),
+        Value::Array(tuple) if keyword == "items" => return Ok(list("prefixItems", tuple, ctx)),
         Value::Bool(_) if OPENNESS.contains(&keyword) => value,
         value if ONE.contains(&keyword) || keyword == "additionalItems" => {
-            Value::Object(notes.at(keyword, |notes| clean(value, notes)))
+            Value::Object(ctx.at(keyword, |ctx| clean(value, ctx)))
         }
         Value::Array(schemas) if LIST.contains(&keyword) => {
-            return Ok(list(keyword, schemas, notes));
+            return Ok(list(keyword, schemas, ctx));
         }
-        Value::Object(schemas) if NAMED.contains(&keyword) => named(keyword, schemas, notes),
+        Value::Object(schemas) if NAMED.contains(&keyword) => named(keyword, schemas, ctx),
         Value::Number(_) if NUMBERS.contains(&keyword) => value,
-        // Draft 4 said with yes or no what the later ones say with a number.
+        // A boolean in draft 4, a number in later drafts.
         Value::Bool(_) if keyword == "exclusiveMinimum" || keyword == "exclusiveMaximum" => value,
         Value::Number(n) if COUNTS.contains(&keyword) => count(&n).ok_or(INVALID)?,
         Value::String(_) if TEXTS.contains(&keyword) => value,
         Value::Bool(_) if FLAGS.contains(&keyword) || keyword == "nullable" => value,
-        // Draft 3 said it on the property; the parent looks at it.
+        // In draft 3 `required` is on the property; the parent handles it.
         Value::Bool(_) if keyword == "required" => value,
         Value::Array(names) if keyword == "required" => Value::Array(strings(names)),
         Value::Array(values) if keyword == "enum" => {
@@ -132,14 +132,14 @@ fn is_known(keyword: &str) -> bool {
         )
 }
 
-/// A type or several; names that other languages use are understood.
-fn types(value: Value, notes: &mut ConversionContext) -> Option<Value> {
+/// One or several types; names from other languages are mapped.
+fn types(value: Value, ctx: &mut ConversionContext) -> Option<Value> {
     let names = match value {
         Value::String(one) => vec![Value::String(one)],
         Value::Array(many) => many,
         other => {
-            notes.at("type", |notes| {
-                notes.lose(LossKind::KeywordInvalid, detail(&other))
+            ctx.at("type", |ctx| {
+                ctx.record_loss(LossKind::KeywordInvalid, detail(&other))
             });
             return None;
         }
@@ -159,8 +159,8 @@ fn types(value: Value, notes: &mut ConversionContext) -> Option<Value> {
                 TYPES.into_iter().find(|t| *t == other).unwrap_or("object")
             }
             _ => {
-                notes.at("type", |notes| {
-                    notes.lose(LossKind::KeywordInvalid, detail(&name))
+                ctx.at("type", |ctx| {
+                    ctx.record_loss(LossKind::KeywordInvalid, detail(&name))
                 });
                 continue;
             }
@@ -176,7 +176,7 @@ fn types(value: Value, notes: &mut ConversionContext) -> Option<Value> {
     }
 }
 
-fn list(keyword: &str, schemas: Vec<Value>, notes: &mut ConversionContext) -> Option<Value> {
+fn list(keyword: &str, schemas: Vec<Value>, ctx: &mut ConversionContext) -> Option<Value> {
     if schemas.is_empty() {
         return None;
     }
@@ -184,21 +184,21 @@ fn list(keyword: &str, schemas: Vec<Value>, notes: &mut ConversionContext) -> Op
         .into_iter()
         .enumerate()
         .map(|(index, schema)| {
-            notes.at2(keyword, &index.to_string(), |notes| {
-                Value::Object(clean(schema, notes))
+            ctx.at2(keyword, &index.to_string(), |ctx| {
+                Value::Object(clean(schema, ctx))
             })
         })
         .collect();
     Some(Value::Array(cleaned))
 }
 
-fn named(keyword: &str, schemas: Map<String, Value>, notes: &mut ConversionContext) -> Value {
+fn named(keyword: &str, schemas: Map<String, Value>, ctx: &mut ConversionContext) -> Value {
     let mut cleaned = Map::new();
     for (name, schema) in schemas {
-        let schema = notes.at2(keyword, &name, |notes| {
-            let schema = clean(schema, notes);
+        let schema = ctx.at2(keyword, &name, |ctx| {
+            let schema = clean(schema, ctx);
             if keyword == "properties" && is_never(&schema) {
-                notes.lose(LossKind::PropertyDropped, "no value is permitted");
+                ctx.record_loss(LossKind::PropertyDropped, "no value is allowed");
                 return None;
             }
             Some(schema)
@@ -225,13 +225,13 @@ fn count(number: &serde_json::Number) -> Option<Value> {
         return Some(json!(count));
     }
     let float = number.as_f64()?;
-    // Above 2^53 a float is no longer a count.
+    // Above 2^53 a float is not exact.
     (float >= 0.0 && float.fract() == 0.0 && float < 9_007_199_254_740_992.0)
         .then(|| json!(float as u64))
 }
 
-/// What earlier drafts and OpenAPI said with other keywords.
-fn older_forms(node: &mut SchemaObject, notes: &mut ConversionContext) {
+/// Converts keywords of earlier drafts and OpenAPI.
+fn older_forms(node: &mut SchemaObject, ctx: &mut ConversionContext) {
     if let Some(rest) = node.shift_remove("additionalItems")
         && node.contains_key("items")
     {
@@ -269,12 +269,12 @@ fn older_forms(node: &mut SchemaObject, notes: &mut ConversionContext) {
         .is_some_and(|n| n.as_f64().is_none_or(|n| n <= 0.0))
     {
         node.shift_remove("multipleOf");
-        notes.at("multipleOf", |n| {
-            n.lose(LossKind::KeywordInvalid, "not above zero")
+        ctx.at("multipleOf", |n| {
+            n.record_loss(LossKind::KeywordInvalid, "not positive")
         });
     }
     required_of_properties(node);
-    dependencies(node, notes);
+    dependencies(node, ctx);
     if let Some(example) = node.shift_remove("example")
         && !node.contains_key("examples")
     {
@@ -308,14 +308,14 @@ fn required_of_properties(node: &mut SchemaObject) {
     }
 }
 
-/// Takes away what only a parent's `properties` could have made sense of.
+/// Removes a boolean `required`, which only the parent's `properties` could use.
 pub(crate) fn drop_flags(node: &mut SchemaObject) {
     if node.get("required").is_some_and(Value::is_boolean) {
         node.shift_remove("required");
     }
 }
 
-fn dependencies(node: &mut SchemaObject, notes: &mut ConversionContext) {
+fn dependencies(node: &mut SchemaObject, ctx: &mut ConversionContext) {
     let Some(Value::Object(dependencies)) = node.shift_remove("dependencies") else {
         return;
     };
@@ -326,7 +326,7 @@ fn dependencies(node: &mut SchemaObject, notes: &mut ConversionContext) {
                 lists.insert(name, Value::Array(strings(names)));
             }
             schema => {
-                let cleaned = notes.at2("dependencies", &name, |notes| clean(schema, notes));
+                let cleaned = ctx.at2("dependencies", &name, |ctx| clean(schema, ctx));
                 schemas.insert(name, Value::Object(cleaned));
             }
         }
@@ -338,7 +338,7 @@ fn dependencies(node: &mut SchemaObject, notes: &mut ConversionContext) {
     }
 }
 
-/// Adds `null` to what a schema takes.
+/// Makes a schema nullable.
 pub(crate) fn may_be_null(node: &mut SchemaObject) {
     let mut types = types_of(node);
     if !types.is_empty() && !types.iter().any(|t| t == "null") {

@@ -1,4 +1,4 @@
-//! References, put in place.
+//! Inlining of references.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,22 @@ use crate::loss::LossKind;
 use crate::passes::clean::drop_flags;
 use crate::passes::merge;
 
-/// What happens to a schema that contains itself.
+/// How recursive schemas are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recursion {
-    /// It stays a reference into `$defs` of the root.
+    /// They stay references to `$defs` of the root.
     Keep,
-    /// It is shown once; below that, anything of its type is taken.
+    /// They are expanded once; below that, any value of their type is accepted.
     Cut,
 }
 
-/// Puts every local reference in place and takes the definitions away.
+/// Inlines all local references and removes the definitions.
 ///
-/// Models follow a schema that is written out better than one that refers, and several providers take no
-/// reference at all.
+/// Models follow an inlined schema better than references, and several providers support no references.
 pub(crate) fn inline(
     root: SchemaObject,
     recursion: Recursion,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> SchemaObject {
     let document = Value::Object(root.clone());
     let mut inliner = Inliner {
@@ -39,8 +38,8 @@ pub(crate) fn inline(
         stack: Vec::new(),
         kept: BTreeMap::new(),
     };
-    let mut root = inliner.node(root, notes);
-    inliner.keep_definitions(&mut root, notes);
+    let mut root = inliner.node(root, ctx);
+    inliner.keep_definitions(&mut root, ctx);
     root
 }
 
@@ -49,45 +48,45 @@ struct Inliner {
     recursion: Recursion,
     recursive: BTreeSet<String>,
     stack: Vec<String>,
-    /// Reference to the name of its kept definition.
+    /// References to kept definitions, with the names of the definitions.
     kept: BTreeMap<String, String>,
 }
 
 impl Inliner {
-    fn node(&mut self, mut node: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
+    fn node(&mut self, mut node: SchemaObject, ctx: &mut ConversionContext) -> SchemaObject {
         drop_flags(&mut node);
         node.shift_remove("$defs");
         node.shift_remove("definitions");
         if let Some(Value::String(reference)) = node.shift_remove("$ref") {
-            node = self.resolve_reference(&reference, node, notes);
+            node = self.resolve_reference(&reference, node, ctx);
         } else {
-            self.children(&mut node, notes);
+            self.children(&mut node, ctx);
         }
         node
     }
 
-    fn children(&mut self, node: &mut SchemaObject, notes: &mut ConversionContext) {
-        each_child(node, notes, &mut |child, notes| {
+    fn children(&mut self, node: &mut SchemaObject, ctx: &mut ConversionContext) {
+        each_child(node, ctx, &mut |child, ctx| {
             if let Value::Object(schema) = child {
                 let schema = std::mem::take(schema);
-                *child = Value::Object(self.node(schema, notes));
+                *child = Value::Object(self.node(schema, ctx));
             }
         });
     }
 
-    /// `beside` is what stands next to the reference; it holds too, and has the word in descriptions.
+    /// Resolves a reference. `beside` are the keywords next to it; they apply as well, and their annotations win.
     fn resolve_reference(
         &mut self,
         reference: &str,
         mut beside: SchemaObject,
-        notes: &mut ConversionContext,
+        ctx: &mut ConversionContext,
     ) -> SchemaObject {
-        self.children(&mut beside, notes);
+        self.children(&mut beside, ctx);
         let Some(target) = resolve(&self.document, reference)
             .and_then(Value::as_object)
             .cloned()
         else {
-            notes.lose(LossKind::ReferenceUnresolved, detail(&json!(reference)));
+            ctx.record_loss(LossKind::ReferenceUnresolved, detail(&json!(reference)));
             return beside;
         };
         if self.recursive.contains(reference) && self.recursion == Recursion::Keep {
@@ -96,20 +95,20 @@ impl Inliner {
             return beside;
         }
         if self.stack.iter().any(|outer| outer == reference) {
-            notes.lose(LossKind::RecursionCut, detail(&json!(reference)));
-            return merge::both(beside, stub(&target), notes);
+            ctx.record_loss(LossKind::RecursionCut, detail(&json!(reference)));
+            return merge::intersect(beside, stub(&target), ctx);
         }
         let nodes = size(&Value::Object(target.clone()));
-        // References that lead to references go deep without a step of the path.
-        let deep = notes.depth() > DEPTH_MAX * 2 || self.stack.len() >= DEPTH_MAX;
-        if deep || !notes.may_copy(nodes) {
-            notes.lose(LossKind::SizeCut, detail(&json!(reference)));
-            return merge::both(beside, stub(&target), notes);
+        // Chains of references nest without extending the path.
+        let deep = ctx.depth() > DEPTH_MAX * 2 || self.stack.len() >= DEPTH_MAX;
+        if deep || !ctx.may_copy(nodes) {
+            ctx.record_loss(LossKind::SizeCut, detail(&json!(reference)));
+            return merge::intersect(beside, stub(&target), ctx);
         }
         self.stack.push(reference.to_owned());
-        let target = self.node(target, notes);
+        let target = self.node(target, ctx);
         self.stack.pop();
-        merge::both(beside, target, notes)
+        merge::intersect(beside, target, ctx)
     }
 
     fn name_of(&mut self, reference: &str) -> String {
@@ -132,8 +131,8 @@ impl Inliner {
         name
     }
 
-    /// Writes the definitions that are still referred to. Each may refer to further ones.
-    fn keep_definitions(&mut self, root: &mut SchemaObject, notes: &mut ConversionContext) {
+    /// Writes the definitions that are still referenced. Each may reference further ones.
+    fn keep_definitions(&mut self, root: &mut SchemaObject, ctx: &mut ConversionContext) {
         let mut definitions = Map::new();
         while let Some((reference, name)) = self
             .kept
@@ -144,8 +143,8 @@ impl Inliner {
             let target = resolve(&self.document, &reference)
                 .and_then(Value::as_object)
                 .cloned();
-            let body = notes.at2("$defs", &name, |notes| {
-                self.node(target.unwrap_or_default(), notes)
+            let body = ctx.at2("$defs", &name, |ctx| {
+                self.node(target.unwrap_or_default(), ctx)
             });
             definitions.insert(name, Value::Object(body));
         }
@@ -156,7 +155,7 @@ impl Inliner {
     }
 }
 
-/// What is left of a schema that is not shown again.
+/// The remainder of a schema that is not expanded again.
 fn stub(target: &SchemaObject) -> SchemaObject {
     ["type", "title", "description"]
         .into_iter()
@@ -164,14 +163,14 @@ fn stub(target: &SchemaObject) -> SchemaObject {
         .collect()
 }
 
-/// Where a local reference leads.
+/// The target of a local reference.
 pub(crate) fn resolve<'a>(document: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     let pointer = percent_decode_str(pointer).decode_utf8().ok()?;
     document.pointer(&pointer)
 }
 
-/// The references whose targets contain them again, straight or through others.
+/// The references that are recursive, directly or through others.
 fn recursive_references(document: &Value) -> BTreeSet<String> {
     let mut leads_to: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut open: Vec<String> = references_in(document).into_iter().collect();
@@ -208,8 +207,8 @@ fn comes_back(start: &str, leads_to: &BTreeMap<String, BTreeSet<String>>) -> boo
     false
 }
 
-/// Every reference of a schema. Definitions inside it count only where something refers to them, so that a
-/// root that merely holds a recursive definition is not recursive itself.
+/// All references of a schema. Its definitions are not searched, so that a root with a recursive definition is not
+/// recursive itself.
 fn references_in(value: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     gather(value, &mut found);

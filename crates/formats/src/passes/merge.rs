@@ -1,4 +1,4 @@
-//! Two schemas that must both hold, as one.
+//! Intersection of two schemas.
 
 use serde_json::{Map, Value, json};
 
@@ -7,12 +7,12 @@ use crate::description_text::{SchemaObject, detail};
 use crate::keywords::{ANNOTATIONS, types_of};
 use crate::loss::LossKind;
 
-/// One schema that takes what both take, as far as one can say it. Where they speak to readers, or cannot be
-/// joined, the first has the word.
-pub(crate) fn both(
+/// A schema that accepts what both accept, as far as it can be expressed. For annotations and keywords that cannot be
+/// combined, the first schema wins.
+pub(crate) fn intersect(
     first: SchemaObject,
     second: SchemaObject,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> SchemaObject {
     let mut joined = first;
     for (keyword, theirs) in second {
@@ -24,17 +24,17 @@ pub(crate) fn both(
             continue;
         }
         let ours = std::mem::take(ours);
-        let value = join(&keyword, ours, theirs, notes);
+        let value = join(&keyword, ours, theirs, ctx);
         joined.insert(keyword, value);
     }
     joined
 }
 
-fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut ConversionContext) -> Value {
+fn join(keyword: &str, ours: Value, theirs: Value, ctx: &mut ConversionContext) -> Value {
     match (keyword, ours, theirs) {
-        ("type", ours, theirs) => join_types(ours, theirs, notes),
+        ("type", ours, theirs) => join_types(ours, theirs, ctx),
         ("properties" | "patternProperties", Value::Object(ours), Value::Object(theirs)) => {
-            join_named(keyword, ours, theirs, notes)
+            join_named(keyword, ours, theirs, ctx)
         }
         ("required", Value::Array(mut ours), Value::Array(theirs)) => {
             for name in theirs {
@@ -51,7 +51,7 @@ fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut ConversionContext
                 .cloned()
                 .collect();
             if shared.is_empty() {
-                notes.lose(LossKind::ConstraintDropped, "enum that shares no value");
+                ctx.record_loss(LossKind::ConstraintDropped, "enum without a common value");
                 return Value::Array(ours);
             }
             Value::Array(shared)
@@ -65,22 +65,22 @@ fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut ConversionContext
             | "minContains",
             ours,
             theirs,
-        ) => further(ours, theirs, true),
+        ) => tighter_bound(ours, theirs, true),
         (
             "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties"
             | "maxContains",
             ours,
             theirs,
-        ) => further(ours, theirs, false),
+        ) => tighter_bound(ours, theirs, false),
         ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems", ours, theirs) => {
             match (ours, theirs) {
                 (Value::Bool(true), other) | (other, Value::Bool(true)) => other,
                 (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
-                (ours, theirs) => notes.at(keyword, |notes| nested(ours, theirs, notes)),
+                (ours, theirs) => ctx.at(keyword, |ctx| nested(ours, theirs, ctx)),
             }
         }
         ("items" | "propertyNames", ours, theirs) => {
-            notes.at(keyword, |notes| nested(ours, theirs, notes))
+            ctx.at(keyword, |ctx| nested(ours, theirs, ctx))
         }
         ("uniqueItems", Value::Bool(a), Value::Bool(b)) => Value::Bool(a || b),
         (keyword, ours, theirs) => {
@@ -90,15 +90,15 @@ fn join(keyword: &str, ours: Value, theirs: Value, notes: &mut ConversionContext
                 }
                 _ => LossKind::ConstraintDropped,
             };
-            notes.lose(kind, format!("a second {keyword}: {}", detail(&theirs)));
+            ctx.record_loss(kind, format!("a second {keyword}: {}", detail(&theirs)));
             ours
         }
     }
 }
 
-fn nested(ours: Value, theirs: Value, notes: &mut ConversionContext) -> Value {
+fn nested(ours: Value, theirs: Value, ctx: &mut ConversionContext) -> Value {
     match (ours, theirs) {
-        (Value::Object(ours), Value::Object(theirs)) => Value::Object(both(ours, theirs, notes)),
+        (Value::Object(ours), Value::Object(theirs)) => Value::Object(intersect(ours, theirs, ctx)),
         (ours, _) => ours,
     }
 }
@@ -107,15 +107,13 @@ fn join_named(
     keyword: &str,
     mut ours: Map<String, Value>,
     theirs: Map<String, Value>,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> Value {
     for (name, schema) in theirs {
         match ours.get_mut(&name) {
             Some(existing) => {
                 let existing_schema = std::mem::take(existing);
-                let joined = notes.at2(keyword, &name, |notes| {
-                    nested(existing_schema, schema, notes)
-                });
+                let joined = ctx.at2(keyword, &name, |ctx| nested(existing_schema, schema, ctx));
                 ours.insert(name, joined);
             }
             None => {
@@ -126,7 +124,7 @@ fn join_named(
     Value::Object(ours)
 }
 
-fn join_types(ours: Value, theirs: Value, notes: &mut ConversionContext) -> Value {
+fn join_types(ours: Value, theirs: Value, ctx: &mut ConversionContext) -> Value {
     let list = |value: &Value| types_of(&Map::from_iter([("type".to_owned(), value.clone())]));
     let (a, b) = (list(&ours), list(&theirs));
     let mut shared: Vec<&str> = Vec::new();
@@ -141,7 +139,7 @@ fn join_types(ours: Value, theirs: Value, notes: &mut ConversionContext) -> Valu
     }
     match shared.as_slice() {
         [] => {
-            notes.lose(
+            ctx.record_loss(
                 LossKind::ConstraintDropped,
                 format!("type {}", detail(&theirs)),
             );
@@ -152,7 +150,7 @@ fn join_types(ours: Value, theirs: Value, notes: &mut ConversionContext) -> Valu
     }
 }
 
-fn further(ours: Value, theirs: Value, up: bool) -> Value {
+fn tighter_bound(ours: Value, theirs: Value, up: bool) -> Value {
     let (a, b) = (ours.as_f64().unwrap_or(0.0), theirs.as_f64().unwrap_or(0.0));
     if (b > a) == up && a != b {
         theirs

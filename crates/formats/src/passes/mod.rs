@@ -1,4 +1,4 @@
-//! The passes that the normalisers are made of.
+//! The passes that conversions consist of.
 
 pub(crate) mod clean;
 pub(crate) mod inline;

@@ -1,23 +1,23 @@
-//! Regular expressions that a provider's checker cannot read.
+//! Regular expressions that a provider does not support.
 
 use serde_json::Value;
 
 use crate::context::ConversionContext;
-use crate::description_text::{SchemaObject, detail, say, sentence};
+use crate::description_text::{SchemaObject, append_description, detail, sentence};
 use crate::keywords::each_child;
 use crate::loss::LossKind;
 use crate::pattern::is_portable;
 
-/// Says patterns in words that the checkers would refuse the schema for.
-pub(crate) fn portable_patterns(node: &mut SchemaObject, notes: &mut ConversionContext) {
+/// Moves unsupported patterns to the description.
+pub(crate) fn portable_patterns(node: &mut SchemaObject, ctx: &mut ConversionContext) {
     if let Some(pattern) = node.get("pattern").cloned()
         && !pattern.as_str().is_some_and(is_portable)
     {
         node.shift_remove("pattern");
         if let Some(sentence) = sentence("pattern", &pattern) {
-            say(node, &sentence);
+            append_description(node, &sentence);
         }
-        notes.lose(
+        ctx.record_loss(
             LossKind::ConstraintInWords,
             format!("pattern {}", detail(&pattern)),
         );
@@ -31,15 +31,15 @@ pub(crate) fn portable_patterns(node: &mut SchemaObject, notes: &mut ConversionC
         for pattern in refused {
             patterns.shift_remove(&pattern);
             let text = detail(&Value::String(pattern));
-            notes.lose(
+            ctx.record_loss(
                 LossKind::ConstraintDropped,
                 format!("patternProperties {text}"),
             );
         }
     }
-    each_child(node, notes, &mut |child, notes| {
+    each_child(node, ctx, &mut |child, ctx| {
         if let Value::Object(child) = child {
-            portable_patterns(child, notes);
+            portable_patterns(child, ctx);
         }
     });
 }

@@ -1,35 +1,35 @@
-//! Parameters whose names a provider refuses.
+//! Renaming of parameters whose names a provider rejects.
 
 use serde_json::{Map, Value, json};
 
 use crate::alias::NameRule;
 use crate::context::ConversionContext;
-use crate::description_text::{SchemaObject, detail, say};
+use crate::description_text::{SchemaObject, append_description, detail};
 use crate::limits::PROPERTY_NAME_MAX;
 use crate::loss::LossKind;
-use crate::restore::{Place, RestoreBuilder};
+use crate::restore::{ArgumentPath, RestoreBuilder};
 
-/// Parameters at Anthropic, Bedrock and OpenAI.
+/// Parameter names of Anthropic, Bedrock and OpenAI.
 pub(crate) const PARAMETER: NameRule = NameRule {
     also: "-.",
     starts_with_letter: false,
     max: PROPERTY_NAME_MAX,
 };
 
-/// Parameters at Gemini.
+/// Parameter names of Gemini.
 pub(crate) const GEMINI_PARAMETER: NameRule = NameRule {
     also: "",
     starts_with_letter: true,
     max: PROPERTY_NAME_MAX,
 };
 
-/// Renames the properties of one object that the rule refuses, wherever the object speaks of them.
+/// Renames the properties of one object that violate the rule, including their uses in `required`.
 pub(crate) fn rename_properties(
     node: &mut SchemaObject,
     rule: NameRule,
-    place: &Place,
+    path: &ArgumentPath,
     restore: &mut RestoreBuilder,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) {
     let Some(Value::Object(properties)) = node.shift_remove("properties") else {
         return;
@@ -38,15 +38,15 @@ pub(crate) fn rename_properties(
     let mut renamed: Vec<(String, String)> = Vec::new();
     let mut kept = Map::new();
     for (name, mut schema) in properties {
-        let alias = restore.name(place, &name, &own, rule);
+        let alias = restore.name(path, &name, &own, rule);
         if alias != name {
-            notes.at2("properties", &name, |notes| {
-                notes.lose(LossKind::PropertyRenamed, alias.clone());
+            ctx.at2("properties", &name, |ctx| {
+                ctx.record_loss(LossKind::PropertyRenamed, alias.clone());
             });
             if let Value::Object(schema) = &mut schema {
-                say(
+                append_description(
                     schema,
-                    &format!("Called `{}` by the tool.", detail(&json!(name))),
+                    &format!("The tool calls it `{}`.", detail(&json!(name))),
                 );
             }
             renamed.push((name, alias.clone()));
@@ -71,7 +71,7 @@ pub(crate) fn rename_properties(
             }
         }
     }
-    // These speak of properties by name in ways that are not followed; with the old names they would be wrong.
+    // These refer to properties by name in ways that are not rewritten; the old names would be wrong.
     for keyword in [
         "dependentRequired",
         "dependentSchemas",
@@ -82,7 +82,7 @@ pub(crate) fn rename_properties(
         "propertyNames",
     ] {
         if node.shift_remove(keyword).is_some() {
-            notes.lose(LossKind::ConditionDropped, keyword);
+            ctx.record_loss(LossKind::ConditionDropped, keyword);
         }
     }
 }

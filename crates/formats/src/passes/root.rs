@@ -1,4 +1,4 @@
-//! The root of a tool's schema: an object with properties, and no combinator.
+//! Conversion of the root of a schema to an object without combinators.
 
 use serde_json::{Map, Value, json};
 
@@ -10,21 +10,21 @@ use crate::loss::LossKind;
 use crate::passes::merge;
 use crate::passes::shape::join_all_of;
 
-/// Makes the root one object. Gives back sentences for the tool's description that say what it can no
-/// longer say itself.
-pub(crate) fn flatten_root(root: &mut SchemaObject, notes: &mut ConversionContext) -> Vec<String> {
+/// Flattens the root to one object. Returns sentences for the tool's description that replace what the schema can no
+/// longer express.
+pub(crate) fn flatten_root(root: &mut SchemaObject, ctx: &mut ConversionContext) -> Vec<String> {
     let mut sentences = Vec::new();
     let definitions = match root.shift_remove("$defs") {
         Some(Value::Object(definitions)) => definitions,
         _ => Map::new(),
     };
-    flatten(root, &definitions, notes, &mut sentences, 0);
+    flatten(root, &definitions, ctx, &mut sentences, 0);
     if !definitions.is_empty() {
         root.insert("$defs".to_owned(), Value::Object(definitions));
     }
     let types = types_of(root);
     if !types.is_empty() && !types.iter().any(|t| t == "object") {
-        notes.lose(
+        ctx.record_loss(
             LossKind::SchemaReplaced,
             format!("type {}", types.join(", ")),
         );
@@ -32,13 +32,13 @@ pub(crate) fn flatten_root(root: &mut SchemaObject, notes: &mut ConversionContex
     }
     for keyword in ["const", "enum"] {
         if let Some(value) = root.shift_remove(keyword) {
-            notes.lose(
+            ctx.record_loss(
                 LossKind::ConstraintDropped,
                 format!("{keyword} {}", detail(&value)),
             );
         }
     }
-    // Arguments are an object, and an object says so first.
+    // Arguments are an object, and `type` comes first.
     root.shift_remove("type");
     let properties = root.shift_remove("properties").unwrap_or_else(|| json!({}));
     let rest = std::mem::take(root);
@@ -48,32 +48,32 @@ pub(crate) fn flatten_root(root: &mut SchemaObject, notes: &mut ConversionContex
     sentences
 }
 
-/// How deep combinators of the root may stand in each other.
+/// Maximum nesting depth of combinators at the root.
 const LEVELS_MAX: usize = 8;
 
 fn flatten(
     node: &mut SchemaObject,
     definitions: &Map<String, Value>,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
     sentences: &mut Vec<String>,
     level: usize,
 ) {
     for _ in 0..LEVELS_MAX {
-        expand(node, definitions, notes);
-        join_all_of(node, notes);
+        expand(node, definitions, ctx);
+        join_all_of(node, ctx);
         if !node.contains_key("$ref") {
             break;
         }
     }
     if node.shift_remove("$ref").is_some() {
-        notes.lose(LossKind::RecursionCut, "the root refers to itself");
+        ctx.record_loss(LossKind::RecursionCut, "the root is recursive");
     }
     for keyword in ["anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = node.shift_remove(keyword) else {
             continue;
         };
-        notes.at(keyword, |notes| {
-            notes.lose(
+        ctx.at(keyword, |ctx| {
+            ctx.record_loss(
                 LossKind::RootMerged,
                 format!("{} alternatives", branches.len()),
             );
@@ -83,29 +83,25 @@ fn flatten(
             let Value::Object(mut branch) = branch else {
                 continue;
             };
-            notes.at2(keyword, &index.to_string(), |notes| {
+            ctx.at2(keyword, &index.to_string(), |ctx| {
                 let types = types_of(&branch);
                 let is_object = types.is_empty() || types.iter().any(|t| t == "object");
                 if !is_object || level >= LEVELS_MAX || objects.len() >= ALTERNATIVES_MAX {
-                    notes.lose(LossKind::AlternativeDropped, types.join(", "));
+                    ctx.record_loss(LossKind::AlternativeDropped, types.join(", "));
                     return;
                 }
-                flatten(&mut branch, definitions, notes, sentences, level + 1);
+                flatten(&mut branch, definitions, ctx, sentences, level + 1);
                 objects.push(branch);
             });
         }
         sentences.extend(needs(&objects));
         let base = std::mem::take(node);
-        *node = merge::both(base, union(objects), notes);
+        *node = merge::intersect(base, union(objects), ctx);
     }
 }
 
-/// Writes out a schema that contains itself where it stands at the root; further down it stays a reference.
-fn expand(
-    node: &mut SchemaObject,
-    definitions: &Map<String, Value>,
-    notes: &mut ConversionContext,
-) {
+/// Expands a recursive schema at the root; further down it stays a reference.
+fn expand(node: &mut SchemaObject, definitions: &Map<String, Value>, ctx: &mut ConversionContext) {
     for _ in 0..LEVELS_MAX {
         let Some(Value::String(reference)) = node.shift_remove("$ref") else {
             return;
@@ -117,11 +113,11 @@ fn expand(
             return;
         };
         let beside = std::mem::take(node);
-        *node = merge::both(beside, target.clone(), notes);
+        *node = merge::intersect(beside, target.clone(), ctx);
     }
 }
 
-/// Which arguments belong together, as a sentence.
+/// A sentence about which arguments belong together.
 fn needs(objects: &[SchemaObject]) -> Option<String> {
     let groups: Vec<String> = objects
         .iter()
@@ -141,7 +137,7 @@ fn needs(objects: &[SchemaObject]) -> Option<String> {
     }
     (unique.len() > 1).then(|| {
         let list: Vec<&str> = unique.into_iter().map(String::as_str).collect();
-        format!("Needs one of: {}.", list.join("; "))
+        format!("Requires one of: {}.", list.join("; "))
     })
 }
 
@@ -155,7 +151,7 @@ fn names_required(object: &SchemaObject) -> Vec<String> {
     }
 }
 
-/// One object with the properties of all; what only some demand is optional.
+/// One object with the properties of all objects; properties that only some require are optional.
 fn union(objects: Vec<SchemaObject>) -> SchemaObject {
     let mut joined = SchemaObject::new();
     let required: Vec<String> = match objects.split_first() {
@@ -191,13 +187,13 @@ fn union(objects: Vec<SchemaObject>) -> SchemaObject {
     joined
 }
 
-/// Makes a property take what another object's property of that name takes too.
+/// Extends a property to accept what another object's property with the same name accepts.
 fn add_variant(existing: &mut Value, other: Value) {
     if *existing == other {
         return;
     }
     if let (Some(ours), Some(theirs)) = (values(existing), values(&other)) {
-        // Tags such as `{"const": "circle"}` become one list of values.
+        // Tags such as `{"const": "circle"}` become one enum.
         let mut all = ours;
         for value in theirs {
             if !all.contains(&value) {
@@ -226,7 +222,7 @@ fn add_variant(existing: &mut Value, other: Value) {
     }
 }
 
-/// The values of a schema that is nothing but a list of values.
+/// The values of a schema that only lists values.
 fn values(schema: &Value) -> Option<Vec<Value>> {
     let node = schema.as_object()?;
     let only_values = node

@@ -1,4 +1,4 @@
-//! What a schema comes down to, for the providers that take only a subset: one type, a choice, or anything.
+//! Simplification of a schema to one type, a choice of types, or any value, for providers that support a subset.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::loss::LossKind;
 use crate::passes::clean::is_never;
 use crate::passes::merge;
 
-/// A schema with its combinators resolved, one level deep: the schemas below are still to be looked at.
+/// A schema with its combinators resolved, one level deep; nested schemas are unchanged.
 #[derive(Debug)]
 pub(crate) enum Shape {
     /// Any value.
@@ -23,55 +23,54 @@ pub(crate) enum Shape {
         nullable: bool,
         node: SchemaObject,
     },
-    /// A choice of at least two; what it says to readers is in `says`.
+    /// A choice of at least two alternatives with common annotations.
     Choice {
         nullable: bool,
-        says: SchemaObject,
+        annotations: SchemaObject,
         branches: Vec<(String, SchemaObject)>,
     },
 }
 
-/// Resolves the combinators of one schema. A schema that still refers (it contains itself) is left alone by
-/// the callers.
-pub(crate) fn shape(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
-    join_all_of(&mut node, notes);
+/// Resolves the combinators of one schema. Callers handle recursive references themselves.
+pub(crate) fn shape(mut node: SchemaObject, ctx: &mut ConversionContext) -> Shape {
+    join_all_of(&mut node, ctx);
     if is_never(&node) {
         return Shape::Never;
     }
     if let Some(constant) = node.shift_remove("const") {
         let single = SchemaObject::from_iter([("enum".to_owned(), json!([constant]))]);
-        node = merge::both(single, node, notes);
+        node = merge::intersect(single, node, ctx);
     }
     if let Some(branches) = node.shift_remove("oneOf") {
         if node.contains_key("anyOf") {
-            notes.lose(LossKind::ConditionDropped, "oneOf beside anyOf");
+            ctx.record_loss(LossKind::ConditionDropped, "oneOf beside anyOf");
         } else {
             if branches.as_array().is_some_and(|b| b.len() > 1) {
-                notes.lose(LossKind::OneOfAsAnyOf, "oneOf");
+                ctx.record_loss(LossKind::OneOfAsAnyOf, "oneOf");
             }
             node.insert("anyOf".to_owned(), branches);
         }
     }
     match node.shift_remove("anyOf") {
-        Some(Value::Array(branches)) => choice(node, branches, notes),
-        _ => by_type(node, notes),
+        Some(Value::Array(branches)) => choice(node, branches, ctx),
+        _ => by_type(node, ctx),
     }
 }
 
-/// Joins `allOf` into the schema itself.
-pub(crate) fn join_all_of(node: &mut SchemaObject, notes: &mut ConversionContext) {
+/// Merges `allOf` into the schema.
+pub(crate) fn join_all_of(node: &mut SchemaObject, ctx: &mut ConversionContext) {
     while let Some(Value::Array(parts)) = node.shift_remove("allOf") {
         for (index, part) in parts.into_iter().enumerate() {
             let Value::Object(part) = part else { continue };
             let ours = std::mem::take(node);
-            *node = notes.at2("allOf", &index.to_string(), |notes| {
-                merge::both(ours, part, notes)
+            *node = ctx.at2("allOf", &index.to_string(), |ctx| {
+                merge::intersect(ours, part, ctx)
             });
         }
     }
 }
 
-/// What a schema says to readers, apart from what it demands.
+/// Removes and returns the annotations of a schema.
 pub(crate) fn take_annotations(node: &mut SchemaObject) -> SchemaObject {
     ANNOTATIONS
         .into_iter()
@@ -79,18 +78,18 @@ pub(crate) fn take_annotations(node: &mut SchemaObject) -> SchemaObject {
         .collect()
 }
 
-fn choice(mut base: SchemaObject, branches: Vec<Value>, notes: &mut ConversionContext) -> Shape {
-    let says = take_annotations(&mut base);
+fn choice(mut base: SchemaObject, branches: Vec<Value>, ctx: &mut ConversionContext) -> Shape {
+    let annotations = take_annotations(&mut base);
     if branches.len() > ALTERNATIVES_MAX {
         let dropped = branches.len() - ALTERNATIVES_MAX;
-        notes.lose(
+        ctx.record_loss(
             LossKind::AlternativeDropped,
             format!("{dropped} of {}", branches.len()),
         );
     }
     let copies = size(&Value::Object(base.clone())) * branches.len().min(ALTERNATIVES_MAX);
-    if !base.is_empty() && !notes.may_copy(copies) {
-        notes.lose(LossKind::SizeCut, "what stands beside the alternatives");
+    if !base.is_empty() && !ctx.may_copy(copies) {
+        ctx.record_loss(LossKind::SizeCut, "keywords next to the alternatives");
         base.clear();
     }
     let mut found = Alternatives::default();
@@ -98,19 +97,19 @@ fn choice(mut base: SchemaObject, branches: Vec<Value>, notes: &mut ConversionCo
         let Value::Object(branch) = branch else {
             continue;
         };
-        let shape = notes.at2("anyOf", &index.to_string(), |notes| {
+        let shape = ctx.at2("anyOf", &index.to_string(), |ctx| {
             let merged = if base.is_empty() {
                 branch
             } else {
-                merge::both(branch, base.clone(), notes)
+                merge::intersect(branch, base.clone(), ctx)
             };
-            shape(merged, notes)
+            shape(merged, ctx)
         });
         if let Some(anything) = found.add(shape) {
-            return Shape::Any(with_outer_description(anything, &says));
+            return Shape::Any(with_outer_description(anything, &annotations));
         }
     }
-    found.into_shape(says)
+    found.into_shape(annotations)
 }
 
 #[derive(Default)]
@@ -120,7 +119,7 @@ struct Alternatives {
 }
 
 impl Alternatives {
-    /// Adds an alternative; gives it back when it takes anything, because then the choice does.
+    /// Adds an alternative. Returns it if it accepts any value, because then the whole choice does.
     fn add(&mut self, shape: Shape) -> Option<SchemaObject> {
         match shape {
             Shape::Never => {}
@@ -139,12 +138,12 @@ impl Alternatives {
             }
             Shape::Choice {
                 nullable,
-                says,
+                annotations,
                 branches,
             } => {
                 self.nullable |= nullable;
                 for (kind, node) in branches {
-                    let node = with_outer_description(node, &says);
+                    let node = with_outer_description(node, &annotations);
                     if !self.branches.iter().any(|(k, n)| *k == kind && *n == node) {
                         self.branches.push((kind, node));
                     }
@@ -154,12 +153,12 @@ impl Alternatives {
         None
     }
 
-    fn into_shape(mut self, says: SchemaObject) -> Shape {
+    fn into_shape(mut self, annotations: SchemaObject) -> Shape {
         match self.branches.len() {
             0 if self.nullable => Shape::One {
                 kind: "null".to_owned(),
                 nullable: true,
-                node: says,
+                node: annotations,
             },
             0 => Shape::Never,
             1 => {
@@ -167,21 +166,21 @@ impl Alternatives {
                 Shape::One {
                     kind,
                     nullable: self.nullable,
-                    node: override_annotations(node, says),
+                    node: override_annotations(node, annotations),
                 }
             }
             _ => Shape::Choice {
                 nullable: self.nullable,
-                says,
+                annotations,
                 branches: self.branches,
             },
         }
     }
 }
 
-/// The schema with what was said about it outside, where it says nothing itself.
-fn with_outer_description(mut node: SchemaObject, says: &SchemaObject) -> SchemaObject {
-    for (keyword, value) in says {
+/// The schema with the outer description, unless it has its own.
+fn with_outer_description(mut node: SchemaObject, annotations: &SchemaObject) -> SchemaObject {
+    for (keyword, value) in annotations {
         if keyword == "description" && !node.contains_key(keyword) {
             node.insert(keyword.clone(), value.clone());
         }
@@ -189,19 +188,19 @@ fn with_outer_description(mut node: SchemaObject, says: &SchemaObject) -> Schema
     node
 }
 
-/// The schema with what was said about it outside having the word.
-fn override_annotations(mut node: SchemaObject, says: SchemaObject) -> SchemaObject {
-    for (keyword, value) in says {
+/// The schema with its annotations replaced by the outer ones.
+fn override_annotations(mut node: SchemaObject, annotations: SchemaObject) -> SchemaObject {
+    for (keyword, value) in annotations {
         node.insert(keyword, value);
     }
     node
 }
 
-fn by_type(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
+fn by_type(mut node: SchemaObject, ctx: &mut ConversionContext) -> Shape {
     let mut types = types_of(&node);
     node.shift_remove("type");
     if types.is_empty() {
-        types = guessed_types(&node, notes);
+        types = inferred_types(&node, ctx);
     }
     if types.is_empty() {
         return Shape::Any(node);
@@ -213,7 +212,7 @@ fn by_type(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
     }
     let mut nullable = named_null;
     if let Some(Value::Array(values)) = node.get_mut("enum") {
-        // A list of values without `null` does not take it, whatever the types say.
+        // An enum without `null` does not accept it, even if the types do.
         nullable &= values.contains(&Value::Null);
         values.retain(|value| !value.is_null());
         if values.is_empty() {
@@ -233,7 +232,7 @@ fn by_type(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
         };
     }
     if let [kind] = types.as_slice() {
-        return match only(kind, node) {
+        return match restrict_to_type(kind, node) {
             Some(node) => Shape::One {
                 kind: kind.clone(),
                 nullable,
@@ -242,25 +241,25 @@ fn by_type(mut node: SchemaObject, notes: &mut ConversionContext) -> Shape {
             None => Shape::Never,
         };
     }
-    let says = take_annotations(&mut node);
+    let annotations = take_annotations(&mut node);
     let mut found = Alternatives {
         nullable,
         branches: Vec::new(),
     };
     for kind in types {
-        if !notes.may_copy(size(&Value::Object(node.clone()))) {
-            notes.lose(LossKind::SizeCut, format!("type {kind}"));
+        if !ctx.may_copy(size(&Value::Object(node.clone()))) {
+            ctx.record_loss(LossKind::SizeCut, format!("type {kind}"));
             continue;
         }
-        if let Some(node) = only(&kind, node.clone()) {
+        if let Some(node) = restrict_to_type(&kind, node.clone()) {
             found.branches.push((kind, node));
         }
     }
-    found.into_shape(says)
+    found.into_shape(annotations)
 }
 
-/// The schema with only what concerns one type; `None` when its list of values has none of it.
-fn only(kind: &str, mut node: SchemaObject) -> Option<SchemaObject> {
+/// The schema restricted to one type; `None` if its enum has no value of that type.
+fn restrict_to_type(kind: &str, mut node: SchemaObject) -> Option<SchemaObject> {
     let number = kind == "integer" || kind == "number";
     node.retain(|keyword, _| {
         of_type(keyword).is_none_or(|of| of == kind || (of == "number" && number))
@@ -279,8 +278,8 @@ fn only(kind: &str, mut node: SchemaObject) -> Option<SchemaObject> {
     Some(node)
 }
 
-/// The types that the other keywords speak of.
-fn guessed_types(node: &SchemaObject, notes: &mut ConversionContext) -> Vec<String> {
+/// The types that the other keywords imply.
+fn inferred_types(node: &SchemaObject, ctx: &mut ConversionContext) -> Vec<String> {
     let mut types: Vec<String> = Vec::new();
     if let Some(Value::Array(values)) = node.get("enum") {
         for value in values {
@@ -289,7 +288,7 @@ fn guessed_types(node: &SchemaObject, notes: &mut ConversionContext) -> Vec<Stri
                 types.push(of);
             }
         }
-        // The values say their types themselves; nothing was guessed.
+        // The types of the values are certain, so nothing is lost.
         return types;
     }
     for keyword in node.keys() {
@@ -300,7 +299,7 @@ fn guessed_types(node: &SchemaObject, notes: &mut ConversionContext) -> Vec<Stri
         }
     }
     if !types.is_empty() {
-        notes.lose(LossKind::TypeGuessed, types.join(", "));
+        ctx.record_loss(LossKind::TypeGuessed, types.join(", "));
     }
     types
 }

@@ -1,4 +1,4 @@
-//! Tuples, and lists that do not say of what.
+//! Tuples, and arrays without `items`.
 
 use serde_json::{Value, json};
 
@@ -8,25 +8,25 @@ use crate::keywords::{each_child, types_of};
 use crate::loss::LossKind;
 use crate::passes::clean::is_never;
 
-/// Makes every tuple a list of whatever the tuple holds, and gives every list its `items`.
-pub(crate) fn ensure_items(node: &mut SchemaObject, notes: &mut ConversionContext) {
-    widen_tuple(node, notes);
+/// Converts every tuple to an array of the tuple's types, and adds `items` to every array.
+pub(crate) fn ensure_items(node: &mut SchemaObject, ctx: &mut ConversionContext) {
+    widen_tuple(node, ctx);
     if types_of(node).iter().any(|t| t == "array") && !node.contains_key("items") {
         node.insert("items".to_owned(), json!({}));
     }
-    each_child(node, notes, &mut |child, notes| {
+    each_child(node, ctx, &mut |child, ctx| {
         if let Value::Object(child) = child {
-            ensure_items(child, notes);
+            ensure_items(child, ctx);
         }
     });
 }
 
-/// The same for one schema alone.
-pub(crate) fn widen_tuple(node: &mut SchemaObject, notes: &mut ConversionContext) {
+/// Converts the tuple of one schema.
+pub(crate) fn widen_tuple(node: &mut SchemaObject, ctx: &mut ConversionContext) {
     let Some(Value::Array(tuple)) = node.shift_remove("prefixItems") else {
         return;
     };
-    notes.lose(LossKind::TupleWidened, format!("{} places", tuple.len()));
+    ctx.record_loss(LossKind::TupleWidened, format!("{} items", tuple.len()));
     let rest = node.shift_remove("items");
     let closed = rest
         .as_ref()

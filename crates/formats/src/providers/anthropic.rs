@@ -1,5 +1,4 @@
-//! Anthropic: any JSON Schema of draft 2020-12 that is an object at its root, without a combinator there, with
-//! parameters named in ASCII.
+//! Anthropic: any JSON Schema of draft 2020-12 whose root is an object without combinators, with ASCII parameter names.
 
 use serde_json::Value;
 
@@ -10,15 +9,21 @@ use crate::passes::patterns::portable_patterns;
 use crate::passes::rename::{PARAMETER, rename_properties};
 use crate::passes::root::flatten_root;
 use crate::providers::ProviderSchema;
-use crate::restore::{Place, RestoreBuilder};
+use crate::restore::{ArgumentPath, RestoreBuilder};
 
-pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
-    let mut root = inline(root, Recursion::Keep, notes);
-    let sentences = flatten_root(&mut root, notes);
-    portable_patterns(&mut root, notes);
+pub(crate) fn prepare(root: SchemaObject, ctx: &mut ConversionContext) -> ProviderSchema {
+    let mut root = inline(root, Recursion::Keep, ctx);
+    let sentences = flatten_root(&mut root, ctx);
+    portable_patterns(&mut root, ctx);
     let mut restore = RestoreBuilder::default();
-    // Names further down are not looked at.
-    rename_properties(&mut root, PARAMETER, &Place::new(), &mut restore, notes);
+    // Nested names are not checked by the provider.
+    rename_properties(
+        &mut root,
+        PARAMETER,
+        &ArgumentPath::new(),
+        &mut restore,
+        ctx,
+    );
     ProviderSchema {
         schema: Some(Value::Object(root)),
         sentences,

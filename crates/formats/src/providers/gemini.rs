@@ -1,4 +1,4 @@
-//! Gemini: the OpenAPI subset of `parameters`, which every model and both of its services take.
+//! Gemini: the OpenAPI subset of `parameters`, which all models and both services accept.
 
 use serde_json::{Map, Value, json};
 
@@ -13,20 +13,27 @@ use crate::passes::tuples::widen_tuple;
 use crate::pattern::is_regular;
 use crate::providers::ProviderSchema;
 use crate::providers::unsupported_keywords::describe_unsupported;
-use crate::restore::{Place, RestoreBuilder};
+use crate::restore::{ArgumentPath, RestoreBuilder};
 
-pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> ProviderSchema {
-    let mut root = inline(root, Recursion::Cut, notes);
-    let mut sentences = flatten_root(&mut root, notes);
+pub(crate) fn prepare(root: SchemaObject, ctx: &mut ConversionContext) -> ProviderSchema {
+    let mut root = inline(root, Recursion::Cut, ctx);
+    let mut sentences = flatten_root(&mut root, ctx);
     let mut restore = RestoreBuilder::default();
     root.shift_remove("type");
-    let mut schema = one("object", false, root, &Place::new(), &mut restore, notes);
+    let mut schema = one(
+        "object",
+        false,
+        root,
+        &ArgumentPath::new(),
+        &mut restore,
+        ctx,
+    );
     let is_empty = !schema.contains_key("properties");
     if is_empty && let Some(Value::String(text)) = schema.shift_remove("description") {
         sentences.push(text);
     }
     ProviderSchema {
-        // An object without properties is refused; a function without parameters has none.
+        // An object without properties is rejected; a function without parameters has no schema.
         schema: (!is_empty).then_some(Value::Object(schema)),
         sentences,
         restore: restore.build(),
@@ -36,30 +43,30 @@ pub(crate) fn prepare(root: SchemaObject, notes: &mut ConversionContext) -> Prov
 
 fn schema(
     node: SchemaObject,
-    place: &Place,
+    path: &ArgumentPath,
     restore: &mut RestoreBuilder,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> Option<SchemaObject> {
-    match shape(node, notes) {
+    match shape(node, ctx) {
         Shape::Never => None,
-        Shape::Any(node) => Some(anything(node, notes)),
+        Shape::Any(node) => Some(anything(node, ctx)),
         Shape::One {
             kind,
             nullable,
             node,
-        } => Some(one(&kind, nullable, node, place, restore, notes)),
+        } => Some(one(&kind, nullable, node, path, restore, ctx)),
         Shape::Choice {
             nullable,
-            says,
+            annotations,
             branches,
         } => {
-            let mut heard = SchemaObject::new();
+            let mut described = SchemaObject::new();
             describe_unsupported(
-                without(says.clone(), &["title", "description"]),
-                &mut heard,
-                notes,
+                without(annotations.clone(), &["title", "description"]),
+                &mut described,
+                ctx,
             );
-            let outside = [says.get("description"), heard.get("description")]
+            let outside = [annotations.get("description"), described.get("description")]
                 .into_iter()
                 .flatten()
                 .filter_map(Value::as_str)
@@ -68,11 +75,11 @@ fn schema(
             let branches: Vec<Value> = branches
                 .into_iter()
                 .map(|(kind, node)| {
-                    let branch = one(&kind, nullable, node, place, restore, notes);
-                    Value::Object(introduced(branch, &outside))
+                    let branch = one(&kind, nullable, node, path, restore, ctx);
+                    Value::Object(with_leading_description(branch, &outside))
                 })
                 .collect();
-            // Nothing may stand beside `anyOf`, so each branch carries the description.
+            // `anyOf` allows no other keywords, so each branch gets the description.
             Some(SchemaObject::from_iter([(
                 "anyOf".to_owned(),
                 Value::Array(branches),
@@ -81,8 +88,8 @@ fn schema(
     }
 }
 
-/// The schema with a text before its own description.
-fn introduced(node: SchemaObject, text: &str) -> SchemaObject {
+/// Prepends a text to the description of a schema.
+fn with_leading_description(node: SchemaObject, text: &str) -> SchemaObject {
     if text.is_empty() {
         return node;
     }
@@ -100,15 +107,15 @@ fn introduced(node: SchemaObject, text: &str) -> SchemaObject {
     node
 }
 
-/// Any value, as far as the subset can say it.
-fn anything(mut node: SchemaObject, notes: &mut ConversionContext) -> SchemaObject {
-    notes.lose(LossKind::AnyAsTypes, "");
+/// A schema for any value, as far as the subset allows.
+fn anything(mut node: SchemaObject, ctx: &mut ConversionContext) -> SchemaObject {
+    ctx.record_loss(LossKind::AnyAsTypes, "");
     let mut first = SchemaObject::new();
     first.insert("type".to_owned(), json!("STRING"));
     if let Some(text) = node.shift_remove("description") {
         first.insert("description".to_owned(), text);
     }
-    describe_unsupported(without(node, &["title"]), &mut first, notes);
+    describe_unsupported(without(node, &["title"]), &mut first, ctx);
     first.insert("nullable".to_owned(), json!(true));
     let list = json!({"type": "ARRAY", "items": {"type": "STRING"}});
     let branches =
@@ -116,28 +123,28 @@ fn anything(mut node: SchemaObject, notes: &mut ConversionContext) -> SchemaObje
     SchemaObject::from_iter([("anyOf".to_owned(), branches)])
 }
 
-/// A schema of one type.
+/// Converts a schema of one type.
 fn one(
     kind: &str,
     nullable: bool,
     mut node: SchemaObject,
-    place: &Place,
+    path: &ArgumentPath,
     restore: &mut RestoreBuilder,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> SchemaObject {
     let mut out = SchemaObject::new();
     if kind == "null" {
-        // Only `null` fits, which has no type of its own everywhere.
+        // `null` is not a type on all services.
         out.insert("type".to_owned(), json!("STRING"));
-        notes.lose(LossKind::ConstraintDropped, "type null");
+        ctx.record_loss(LossKind::ConstraintDropped, "type null");
     } else {
         out.insert("type".to_owned(), json!(kind.to_ascii_uppercase()));
     }
     keep(&mut node, &mut out, &["title", "description"]);
     match kind {
-        "object" => object(&mut node, &mut out, place, restore, notes),
-        "array" => list(&mut node, &mut out, place, restore, notes),
-        "string" => string(&mut node, &mut out, notes),
+        "object" => object(&mut node, &mut out, path, restore, ctx),
+        "array" => list(&mut node, &mut out, path, restore, ctx),
+        "string" => string(&mut node, &mut out, ctx),
         "integer" => {
             keep_format(&mut node, &mut out, &["int32", "int64"]);
             keep_numbers(&mut node, &mut out);
@@ -151,18 +158,18 @@ fn one(
     if nullable {
         out.insert("nullable".to_owned(), json!(true));
     }
-    describe_unsupported(node, &mut out, notes);
+    describe_unsupported(node, &mut out, ctx);
     out
 }
 
 fn object(
     node: &mut SchemaObject,
     out: &mut SchemaObject,
-    place: &Place,
+    path: &ArgumentPath,
     restore: &mut RestoreBuilder,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) {
-    rename_properties(node, GEMINI_PARAMETER, place, restore, notes);
+    rename_properties(node, GEMINI_PARAMETER, path, restore, ctx);
     let properties = match node.shift_remove("properties") {
         Some(Value::Object(properties)) => properties,
         _ => Map::new(),
@@ -172,12 +179,12 @@ fn object(
         let Value::Object(property) = property else {
             continue;
         };
-        let mut inside = place.clone();
+        let mut inside = path.clone();
         inside.push(Some(name.clone()));
-        let written = notes.at2("properties", &name, |notes| {
-            let written = schema(property, &inside, restore, notes);
+        let written = ctx.at2("properties", &name, |ctx| {
+            let written = schema(property, &inside, restore, ctx);
             if written.is_none() {
-                notes.lose(LossKind::PropertyDropped, "no value is permitted");
+                ctx.record_loss(LossKind::PropertyDropped, "no value is allowed");
             }
             written
         });
@@ -190,10 +197,10 @@ fn object(
             .into_iter()
             .partition(|n| n.as_str().is_some_and(|n| kept.contains_key(n)));
         if !unknown.is_empty() {
-            let list = crate::description_text::listed(&unknown);
-            crate::description_text::say(out, &format!("Needs also: {list}."));
+            let list = crate::description_text::join_values(&unknown);
+            crate::description_text::append_description(out, &format!("Also required: {list}."));
             let text = crate::description_text::detail(&Value::Array(unknown));
-            notes.lose(LossKind::ConstraintInWords, format!("required {text}"));
+            ctx.record_loss(LossKind::ConstraintInWords, format!("required {text}"));
         }
         if !described.is_empty() {
             out.insert("required".to_owned(), Value::Array(described));
@@ -212,32 +219,31 @@ fn object(
 fn list(
     node: &mut SchemaObject,
     out: &mut SchemaObject,
-    place: &Place,
+    path: &ArgumentPath,
     restore: &mut RestoreBuilder,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) {
-    widen_tuple(node, notes);
+    widen_tuple(node, ctx);
     let items = match node.shift_remove("items") {
         Some(Value::Object(items)) => items,
         _ => SchemaObject::new(),
     };
-    let mut inside = place.clone();
+    let mut inside = path.clone();
     inside.push(None);
-    let items = notes.at("items", |notes| {
-        schema(items, &inside, restore, notes)
-            .unwrap_or_else(|| anything(SchemaObject::new(), notes))
+    let items = ctx.at("items", |ctx| {
+        schema(items, &inside, restore, ctx).unwrap_or_else(|| anything(SchemaObject::new(), ctx))
     });
     out.insert("items".to_owned(), Value::Object(items));
     keep_counts(node, out, &["minItems", "maxItems"]);
 }
 
-fn string(node: &mut SchemaObject, out: &mut SchemaObject, notes: &mut ConversionContext) {
+fn string(node: &mut SchemaObject, out: &mut SchemaObject, ctx: &mut ConversionContext) {
     keep_format(node, out, &["date-time"]);
     if let Some(Value::Array(values)) = node.shift_remove("enum") {
         let (empty, values): (Vec<Value>, Vec<Value>) =
             values.into_iter().partition(|value| value == "");
         if !empty.is_empty() {
-            notes.lose(LossKind::EnumValueDropped, "the empty text");
+            ctx.record_loss(LossKind::EnumValueDropped, "the empty string");
         }
         if !values.is_empty() {
             out.insert("enum".to_owned(), Value::Array(values));
@@ -267,7 +273,7 @@ fn keep_numbers(node: &mut SchemaObject, out: &mut SchemaObject) {
     keep(node, out, &["minimum", "maximum"]);
 }
 
-/// Counts are 64-bit numbers with a sign there.
+/// Counts are signed 64-bit integers.
 fn keep_counts(node: &mut SchemaObject, out: &mut SchemaObject, keywords: &[&str]) {
     for keyword in keywords {
         if node.get(*keyword).and_then(Value::as_i64).is_some() {

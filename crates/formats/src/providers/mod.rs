@@ -1,4 +1,4 @@
-//! One normaliser a provider.
+//! The conversion for each provider.
 
 use serde_json::Value;
 
@@ -11,14 +11,14 @@ pub(crate) mod openai;
 mod strict;
 mod unsupported_keywords;
 
-/// A schema as the provider takes it.
+/// A schema in the form that the provider accepts.
 #[derive(Debug)]
 pub(crate) struct ProviderSchema {
-    /// `None` where the provider wants nothing at all for a tool without parameters.
+    /// `None` if the provider requires no schema for a tool without parameters.
     pub(crate) schema: Option<Value>,
-    /// What the tool's description has to say in addition.
+    /// Sentences to append to the tool's description.
     pub(crate) sentences: Vec<String>,
     pub(crate) restore: Restore,
-    /// Whether it fits OpenAI's strict mode.
+    /// Whether the schema is valid for OpenAI's strict mode.
     pub(crate) strict: bool,
 }

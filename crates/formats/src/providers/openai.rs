@@ -1,5 +1,4 @@
-//! OpenAI: an object at the root without combinators, lists that say of what, and the strict mode where the
-//! schema fits it.
+//! OpenAI: the root is an object without combinators, arrays have `items`, and strict mode is used where possible.
 
 use serde_json::Value;
 
@@ -13,24 +12,30 @@ use crate::passes::rename::{PARAMETER, rename_properties};
 use crate::passes::root::flatten_root;
 use crate::passes::tuples::ensure_items;
 use crate::providers::{ProviderSchema, strict};
-use crate::restore::{Place, RestoreBuilder};
+use crate::restore::{ArgumentPath, RestoreBuilder};
 
 pub(crate) fn prepare(
     root: SchemaObject,
     wants_strict: bool,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> ProviderSchema {
-    let mut root = inline(root, Recursion::Keep, notes);
-    let sentences = flatten_root(&mut root, notes);
-    portable_patterns(&mut root, notes);
+    let mut root = inline(root, Recursion::Keep, ctx);
+    let sentences = flatten_root(&mut root, ctx);
+    portable_patterns(&mut root, ctx);
     let mut restore = RestoreBuilder::default();
-    rename_properties(&mut root, PARAMETER, &Place::new(), &mut restore, notes);
+    rename_properties(
+        &mut root,
+        PARAMETER,
+        &ArgumentPath::new(),
+        &mut restore,
+        ctx,
+    );
     if wants_strict {
-        // Tried on copies: what a failed try would have lost is not lost.
-        let (mut strict_notes, mut strict_restore) = (notes.clone(), restore.clone());
-        match strict::rewrite(root.clone(), &mut strict_restore, &mut strict_notes) {
+        // Works on copies, so that losses of a failed attempt are discarded.
+        let (mut strict_ctx, mut strict_restore) = (ctx.clone(), restore.clone());
+        match strict::rewrite(root.clone(), &mut strict_restore, &mut strict_ctx) {
             Ok(schema) => {
-                *notes = strict_notes;
+                *ctx = strict_ctx;
                 return ProviderSchema {
                     schema: Some(Value::Object(schema)),
                     sentences,
@@ -38,13 +43,13 @@ pub(crate) fn prepare(
                     strict: true,
                 };
             }
-            Err(reason) => notes.lose(LossKind::NotStrict, reason),
+            Err(reason) => ctx.record_loss(LossKind::NotStrict, reason),
         }
     }
-    ensure_items(&mut root, notes);
+    ensure_items(&mut root, ctx);
     for keyword in CONDITIONS {
         if root.shift_remove(keyword).is_some() {
-            notes.lose(LossKind::ConditionDropped, keyword);
+            ctx.record_loss(LossKind::ConditionDropped, keyword);
         }
     }
     ProviderSchema {

@@ -1,7 +1,7 @@
-//! OpenAI's strict mode: every object is closed, every property is required, and few keywords are known.
+//! OpenAI's strict mode: all objects are closed, all properties are required, and few keywords are supported.
 //!
-//! An optional parameter becomes one that may be `null`; `Restore` takes the `null` out again. A schema that
-//! would lose more than words is refused here and offered without the mode.
+//! An optional parameter becomes nullable; `Restore` removes the `null` again. A schema that would lose more than can be
+//! described in text is sent without strict mode.
 
 use serde_json::{Map, Value, json};
 
@@ -16,9 +16,9 @@ use crate::loss::LossKind;
 use crate::passes::shape::{Shape, shape};
 use crate::pattern::is_regular;
 use crate::providers::unsupported_keywords::describe_unsupported;
-use crate::restore::{Place, RestoreBuilder};
+use crate::restore::{ArgumentPath, RestoreBuilder};
 
-/// The formats that the strict mode knows.
+/// The formats that strict mode supports.
 const FORMATS: [&str; 9] = [
     "date-time",
     "time",
@@ -31,8 +31,8 @@ const FORMATS: [&str; 9] = [
     "uuid",
 ];
 
-/// Keywords whose meaning would be lost, so that the mode is not worth it.
-const NOT_FOR_WORDS: [&str; 15] = [
+/// Keywords that cannot be replaced by text; with them strict mode is not used.
+const NOT_DESCRIBABLE: [&str; 15] = [
     "$ref",
     "$defs",
     "not",
@@ -50,14 +50,14 @@ const NOT_FOR_WORDS: [&str; 15] = [
     "contentSchema",
 ];
 
-/// Why a schema does not fit.
+/// Why strict mode is not possible.
 pub(crate) type Reason = String;
 
-/// The schema in the strict subset.
+/// Rewrites a schema for strict mode.
 pub(crate) fn rewrite(
     root: SchemaObject,
     restore: &mut RestoreBuilder,
-    notes: &mut ConversionContext,
+    ctx: &mut ConversionContext,
 ) -> Result<SchemaObject, Reason> {
     let mut rewriter = Rewriter {
         restore,
@@ -65,10 +65,10 @@ pub(crate) fn rewrite(
         enum_values: 0,
         characters: 0,
     };
-    // A root without parameters is closed by its kind: the tool takes nothing.
-    let root = match rewriter.object(root, &Place::new(), 1, notes)? {
+    // A root without parameters can be closed: the tool takes no arguments.
+    let root = match rewriter.object(root, &ArgumentPath::new(), 1, ctx)? {
         Value::Object(root) => root,
-        _ => return Err("the root is no object".to_owned()),
+        _ => return Err("the root is not an object".to_owned()),
     };
     if rewriter.restore.is_ambiguous() {
         return Err("alternatives disagree about `null`".to_owned());
@@ -87,22 +87,22 @@ impl Rewriter<'_> {
     fn schema(
         &mut self,
         node: SchemaObject,
-        place: &Place,
+        path: &ArgumentPath,
         level: usize,
-        notes: &mut ConversionContext,
+        ctx: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         if node.contains_key("$ref") {
-            return Err("it contains itself".to_owned());
+            return Err("it is recursive".to_owned());
         }
-        match shape(node, notes) {
-            Shape::Any(_) => Err("it takes any value somewhere".to_owned()),
-            Shape::Never => Err("it takes no value somewhere".to_owned()),
+        match shape(node, ctx) {
+            Shape::Any(_) => Err("a part of it accepts any value".to_owned()),
+            Shape::Never => Err("a part of it accepts no value".to_owned()),
             Shape::One {
                 kind,
                 nullable,
                 node,
             } => {
-                let mut schema = self.one(&kind, node, place, level, notes)?;
+                let mut schema = self.one(&kind, node, path, level, ctx)?;
                 if nullable && kind != "null" {
                     allow_null(&mut schema);
                 }
@@ -110,48 +110,48 @@ impl Rewriter<'_> {
             }
             Shape::Choice {
                 nullable,
-                says,
+                annotations,
                 branches,
             } => {
                 let mut list = Vec::new();
                 for (kind, node) in branches {
-                    list.push(self.one(&kind, node, place, level, notes)?);
+                    list.push(self.one(&kind, node, path, level, ctx)?);
                 }
                 if nullable {
                     list.push(json!({"type": "null"}));
                 }
-                let mut out = text_of(&says);
-                describe_unsupported(without_text(says), &mut out, notes);
+                let mut out = text_of(&annotations);
+                describe_unsupported(without_text(annotations), &mut out, ctx);
                 out.insert("anyOf".to_owned(), Value::Array(list));
                 Ok(Value::Object(out))
             }
         }
     }
 
-    /// A schema of one type.
+    /// Rewrites a schema of one type.
     fn one(
         &mut self,
         kind: &str,
         mut node: SchemaObject,
-        place: &Place,
+        path: &ArgumentPath,
         level: usize,
-        notes: &mut ConversionContext,
+        ctx: &mut ConversionContext,
     ) -> Result<Value, Reason> {
-        if let Some(keyword) = NOT_FOR_WORDS.into_iter().find(|k| node.contains_key(*k)) {
-            return Err(format!("`{keyword}` is not part of it"));
+        if let Some(keyword) = NOT_DESCRIBABLE.into_iter().find(|k| node.contains_key(*k)) {
+            return Err(format!("`{keyword}` is not supported"));
         }
         if kind == "object" {
             if node.contains_key("enum") {
-                return Err("a list of objects as values".to_owned());
+                return Err("an enum of objects".to_owned());
             }
             let has_properties = node
                 .get("properties")
                 .and_then(Value::as_object)
                 .is_some_and(|p| !p.is_empty());
             if !has_properties && node.get("additionalProperties") != Some(&json!(false)) {
-                return Err("an object with any properties".to_owned());
+                return Err("an object with arbitrary properties".to_owned());
             }
-            return self.object(node, place, level, notes);
+            return self.object(node, path, level, ctx);
         }
         let mut out = SchemaObject::new();
         out.insert("type".to_owned(), json!(kind));
@@ -165,11 +165,11 @@ impl Rewriter<'_> {
             "array" => {
                 let items = match node.shift_remove("items") {
                     Some(Value::Object(items)) => items,
-                    _ => return Err("a list of anything".to_owned()),
+                    _ => return Err("an array of any values".to_owned()),
                 };
-                let mut inside = place.clone();
+                let mut inside = path.clone();
                 inside.push(None);
-                let items = notes.at("items", |notes| self.schema(items, &inside, level, notes))?;
+                let items = ctx.at("items", |ctx| self.schema(items, &inside, level, ctx))?;
                 out.insert("items".to_owned(), items);
                 keep(&mut node, &mut out, &["minItems", "maxItems"]);
             }
@@ -202,27 +202,27 @@ impl Rewriter<'_> {
             ),
             _ => {}
         }
-        describe_unsupported(node, &mut out, notes);
+        describe_unsupported(node, &mut out, ctx);
         Ok(Value::Object(out))
     }
 
     fn object(
         &mut self,
         mut node: SchemaObject,
-        place: &Place,
+        path: &ArgumentPath,
         level: usize,
-        notes: &mut ConversionContext,
+        ctx: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         if level > STRICT_LEVELS_MAX {
-            return Err("it nests too deep".to_owned());
+            return Err("it is nested too deeply".to_owned());
         }
-        if let Some(keyword) = NOT_FOR_WORDS.into_iter().find(|k| node.contains_key(*k)) {
-            return Err(format!("`{keyword}` is not part of it"));
+        if let Some(keyword) = NOT_DESCRIBABLE.into_iter().find(|k| node.contains_key(*k)) {
+            return Err(format!("`{keyword}` is not supported"));
         }
         match node.shift_remove("additionalProperties") {
             Some(Value::Bool(false)) => {}
-            None => notes.lose(LossKind::ObjectClosed, ""),
-            Some(_) => return Err("an object with further properties".to_owned()),
+            None => ctx.record_loss(LossKind::ObjectClosed, ""),
+            Some(_) => return Err("an object with additional properties".to_owned()),
         }
         let required: Vec<String> = match node.shift_remove("required") {
             Some(Value::Array(names)) => names
@@ -237,7 +237,7 @@ impl Rewriter<'_> {
         };
         if let Some(missing) = required.iter().find(|name| !properties.contains_key(*name)) {
             return Err(format!(
-                "`{}` is required and not described",
+                "`{}` is required but not defined",
                 crate::description_text::detail(&json!(missing))
             ));
         }
@@ -250,15 +250,8 @@ impl Rewriter<'_> {
             let Value::Object(property) = property else {
                 continue;
             };
-            let value = notes.at2("properties", &name, |notes| {
-                self.property(
-                    &name,
-                    property,
-                    required.contains(&name),
-                    place,
-                    level,
-                    notes,
-                )
+            let value = ctx.at2("properties", &name, |ctx| {
+                self.property(&name, property, required.contains(&name), path, level, ctx)
             })?;
             written.insert(name, value);
         }
@@ -267,7 +260,7 @@ impl Rewriter<'_> {
         out.insert("properties".to_owned(), Value::Object(written));
         out.insert("required".to_owned(), names);
         out.insert("additionalProperties".to_owned(), json!(false));
-        describe_unsupported(without_text(node), &mut out, notes);
+        describe_unsupported(without_text(node), &mut out, ctx);
         Ok(Value::Object(out))
     }
 
@@ -276,32 +269,32 @@ impl Rewriter<'_> {
         name: &str,
         schema: SchemaObject,
         required: bool,
-        place: &Place,
+        path: &ArgumentPath,
         level: usize,
-        notes: &mut ConversionContext,
+        ctx: &mut ConversionContext,
     ) -> Result<Value, Reason> {
         self.properties += 1;
         self.characters += name.chars().count();
         if self.properties > STRICT_PROPERTIES_MAX || self.characters > STRICT_CHARACTERS_MAX {
             return Err("it has too many properties".to_owned());
         }
-        let mut inside = place.clone();
+        let mut inside = path.clone();
         inside.push(Some(name.to_owned()));
-        let mut value = self.schema(schema, &inside, level + 1, notes)?;
+        let mut value = self.schema(schema, &inside, level + 1, ctx)?;
         let takes_null = takes_null(&value);
         if takes_null {
-            self.restore.means_null(place, name);
+            self.restore.means_null(path, name);
         } else if !required {
             allow_null(&mut value);
-            self.restore.drops_null(place, name);
-            notes.lose(LossKind::OptionalAsNull, "");
+            self.restore.drops_null(path, name);
+            ctx.record_loss(LossKind::OptionalAsNull, "");
         }
         Ok(value)
     }
 
     fn count_values(&mut self, values: &[Value]) -> Result<(), Reason> {
         if values.iter().any(|v| v.is_array() || v.is_object()) {
-            return Err("a list of compound values".to_owned());
+            return Err("an enum of compound values".to_owned());
         }
         self.enum_values += values.len();
         let characters: usize = values
@@ -317,7 +310,7 @@ impl Rewriter<'_> {
             || self.enum_values > STRICT_ENUM_VALUES_MAX
             || self.characters > STRICT_CHARACTERS_MAX
         {
-            return Err("it lists too many values".to_owned());
+            return Err("it has too many enum values".to_owned());
         }
         Ok(())
     }
@@ -353,7 +346,7 @@ fn takes_null(schema: &Value) -> bool {
     }
 }
 
-/// Lets a schema of this module take `null` too.
+/// Makes a rewritten schema nullable.
 fn allow_null(schema: &mut Value) {
     let Value::Object(node) = schema else { return };
     if let Some(Value::Array(branches)) = node.get_mut("anyOf") {
@@ -366,7 +359,7 @@ fn allow_null(schema: &mut Value) {
         values.push(Value::Null);
     }
     if let Some(kind) = node.get("type").and_then(Value::as_str).map(str::to_owned) {
-        // Objects stay apart from `null`, because a list of types with `object` in it is read differently.
+        // An object is combined with `null` by `anyOf`, because a list of types with `object` is handled differently.
         if kind == "object" {
             let inner = std::mem::take(node);
             let mut outer = SchemaObject::new();

@@ -1,69 +1,69 @@
-//! Keywords that a provider does not take.
+//! Keywords that a provider does not support.
 
 use serde_json::Value;
 
 use crate::context::ConversionContext;
-use crate::description_text::{SchemaObject, detail, listed, say, sentence};
+use crate::description_text::{SchemaObject, append_description, detail, join_values, sentence};
 use crate::keywords::CONDITIONS;
 use crate::loss::LossKind;
 
-/// Says in words what can be said in words, and reports every keyword that is left over.
+/// Moves unsupported keywords into the description where possible, and reports each of them as a loss.
 pub(crate) fn describe_unsupported(
     rest: SchemaObject,
-    said: &mut SchemaObject,
-    notes: &mut ConversionContext,
+    target: &mut SchemaObject,
+    ctx: &mut ConversionContext,
 ) {
     for (keyword, value) in rest {
         let name = keyword.as_str();
         match name {
             "default" => {
-                // "Nothing" as the default is what leaving it out means anyway.
+                // A default of `null` means the same as no default.
                 if !value.is_null() {
-                    say_one(name, &value, said);
-                    notes.lose(LossKind::DefaultInWords, detail(&value));
+                    describe_keyword(name, &value, target);
+                    ctx.record_loss(LossKind::DefaultInWords, detail(&value));
                 }
             }
             "examples" => match &value {
                 Value::Array(values) if !values.is_empty() => {
-                    say(said, &format!("For example: {}.", listed(values)));
-                    notes.lose(LossKind::ExampleInWords, detail(&value));
+                    append_description(target, &format!("For example: {}.", join_values(values)));
+                    ctx.record_loss(LossKind::ExampleInWords, detail(&value));
                 }
                 _ => {}
             },
             "enum" => {
                 if let Value::Array(values) = &value {
-                    say(said, &format!("One of: {}.", listed(values)));
+                    append_description(target, &format!("One of: {}.", join_values(values)));
                 }
-                notes.lose(LossKind::EnumInWords, detail(&value));
+                ctx.record_loss(LossKind::EnumInWords, detail(&value));
             }
             "deprecated" if value == true => {
-                say(said, "Deprecated.");
-                notes.lose(LossKind::AnnotationDropped, name);
+                append_description(target, "Deprecated.");
+                ctx.record_loss(LossKind::AnnotationDropped, name);
             }
             "uniqueItems" | "deprecated" if value == false => {}
             "title" | "description" | "deprecated" | "readOnly" | "writeOnly" => {
-                notes.lose(
+                ctx.record_loss(
                     LossKind::AnnotationDropped,
                     format!("{name} {}", detail(&value)),
                 );
             }
             "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" => {
-                // Being open is what objects are when they say nothing.
+                // Objects are open by default.
                 if value != true {
-                    notes.lose(
+                    ctx.record_loss(
                         LossKind::OpennessDropped,
                         format!("{name} {}", detail(&value)),
                     );
                 }
             }
-            name if CONDITIONS.contains(&name) => notes.lose(LossKind::ConditionDropped, name),
-            name if say_one(name, &value, said) => {
-                notes.lose(
+            name if CONDITIONS.contains(&name) => ctx.record_loss(LossKind::ConditionDropped, name),
+            name if describe_keyword(name, &value, target) => {
+                ctx.record_loss(
                     LossKind::ConstraintInWords,
                     format!("{name} {}", detail(&value)),
                 );
             }
-            name => notes.lose(
+            name => ctx.record_loss(
                 LossKind::ConstraintDropped,
                 format!("{name} {}", detail(&value)),
             ),
@@ -71,10 +71,10 @@ pub(crate) fn describe_unsupported(
     }
 }
 
-fn say_one(keyword: &str, value: &Value, said: &mut SchemaObject) -> bool {
+fn describe_keyword(keyword: &str, value: &Value, target: &mut SchemaObject) -> bool {
     match sentence(keyword, value) {
         Some(sentence) => {
-            say(said, &sentence);
+            append_description(target, &sentence);
             true
         }
         None => false,

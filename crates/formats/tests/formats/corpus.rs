@@ -1,9 +1,9 @@
-//! Shapes that real servers send and that providers refuse, in our own words.
+//! Schemas like those of real servers that providers reject.
 
 use pegboard_formats::SourceTool;
 use serde_json::json;
 
-/// Name of the tool and its schema.
+/// Names and schemas of the tools.
 pub(crate) const SCHEMAS: &[(&str, &str)] = &[
     ("empty", "{}"),
     ("no_properties", r#"{"type":"object"}"#),

@@ -1,18 +1,19 @@
-//! Whole requests.
+//! Complete requests.
 
 use pegboard_formats::{
-    ConvertOptions, DeferredSearch, Format, LossKind, SEARCH_TOOL_NAME, SourceTool, check_document,
-    convert, convert_with, definitions, definitions_with,
+    ConvertOptions, DeferredSearch, Format, LossKind, SEARCH_TOOL_NAME, SourceTool, convert,
+    convert_with, definitions, definitions_with,
 };
+use pegboard_testkit::provider_rules::check_tools;
 use serde_json::{Value, json};
 
 use crate::corpus;
 
 #[test]
-fn r_reg_07_every_nasty_shape_is_valid_in_every_format() {
+fn r_reg_07_every_difficult_schema_is_valid_in_every_format() {
     for format in Format::all() {
         let document = definitions(&corpus::sources(), format).document;
-        assert_eq!(check_document(&document, format), [], "{format}");
+        assert_eq!(check_tools(&document, format), [], "{format}");
     }
 }
 
@@ -25,10 +26,10 @@ fn r_reg_07_the_same_tools_give_the_same_bytes() {
 }
 
 #[test]
-fn r_reg_07_no_tools_are_a_valid_list_too() {
+fn r_reg_07_an_empty_list_of_tools_is_valid() {
     for format in Format::all() {
         assert_eq!(
-            check_document(&definitions(&[], format).document, format),
+            check_tools(&definitions(&[], format).document, format),
             [],
             "{format}"
         );
@@ -36,7 +37,7 @@ fn r_reg_07_no_tools_are_a_valid_list_too() {
 }
 
 #[test]
-fn r_reg_07_deferred_tools_stand_behind_a_search() {
+fn r_reg_07_deferred_formats_have_a_search_tool() {
     let sources = corpus::sources();
     let anthropic = definitions(&sources, Format::AnthropicDeferred).document;
     assert_eq!(anthropic[0]["type"], "tool_search_tool_bm25_20251119");
@@ -63,14 +64,14 @@ fn r_reg_07_deferred_tools_stand_behind_a_search() {
     };
     let anthropic = definitions_with(&sources, Format::AnthropicDeferred, &options).document;
     assert_eq!(anthropic[0]["name"], SEARCH_TOOL_NAME);
-    assert_eq!(check_document(&anthropic, Format::AnthropicDeferred), []);
+    assert_eq!(check_tools(&anthropic, Format::AnthropicDeferred), []);
     let openai = definitions_with(&sources, Format::OpenAiDeferred, &options).document;
     assert_eq!(openai[0]["execution"], "client");
-    assert_eq!(check_document(&openai, Format::OpenAiDeferred), []);
+    assert_eq!(check_tools(&openai, Format::OpenAiDeferred), []);
 }
 
 #[test]
-fn r_reg_08_names_fit_and_lead_back() {
+fn r_reg_08_names_are_valid_and_map_back() {
     let long = "x".repeat(100);
     let names = ["plain", "9th", "with.dot", "with/slash", &long, "日本", ""];
     let sources: Vec<SourceTool<'_>> = names
@@ -83,7 +84,7 @@ fn r_reg_08_names_fit_and_lead_back() {
         .collect();
     for format in Format::all() {
         let rendered = definitions(&sources, format);
-        assert_eq!(check_document(&rendered.document, format), [], "{format}");
+        assert_eq!(check_tools(&rendered.document, format), [], "{format}");
         let mut back: Vec<&str> = rendered.names.values().map(String::as_str).collect();
         back.sort_unstable();
         let mut expected = names.to_vec();
@@ -104,7 +105,7 @@ fn r_reg_08_names_fit_and_lead_back() {
 }
 
 #[test]
-fn r_reg_08_renamed_parameters_come_back_in_a_call() {
+fn r_reg_08_renamed_parameters_are_restored_in_a_call() {
     let schema = r#"{"type":"object","properties":{"Created<":{"type":"string"},
         "filter[id]":{"type":"object","properties":{"c d":{"type":"integer"}}}}}"#;
     let source = SourceTool {
@@ -129,7 +130,7 @@ fn r_reg_08_renamed_parameters_come_back_in_a_call() {
 }
 
 #[test]
-fn r_reg_07_examples_that_fit_are_shown_and_others_are_reported() {
+fn r_reg_07_valid_examples_are_sent_and_others_are_reported() {
     let sources = corpus::sources();
     let source = sources.iter().find(|s| s.name == "at_least_one").unwrap();
     let converted = convert(source, Format::Anthropic);
@@ -146,7 +147,7 @@ fn r_reg_07_examples_that_fit_are_shown_and_others_are_reported() {
 }
 
 #[test]
-fn r_reg_07_a_description_that_is_too_long_is_cut_with_a_mark() {
+fn r_reg_07_a_long_description_is_truncated_with_a_mark() {
     let text = "é😀".repeat(2_000);
     let source = SourceTool {
         name: "a",

@@ -1,4 +1,4 @@
-//! What comes out of a conversion, judged by hand-written tables, by the providers' rules and at random.
+//! Conversions, checked with hand-written tables, with the providers' rules and with generated schemas.
 
 #![allow(
     clippy::indexing_slicing,

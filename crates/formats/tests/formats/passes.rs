@@ -1,9 +1,9 @@
-//! Each rewriting step by itself, seen through the format that shows it best.
+//! Each pass, tested with the format that shows it best.
 
 use pegboard_formats::{Format, LossKind, SourceTool, convert};
 use serde_json::{Value, json};
 
-/// The properties of a tool with these, and the kinds of loss.
+/// The converted properties of a tool, and the kinds of loss.
 fn properties(format: Format, properties: &Value) -> (Value, Vec<LossKind>) {
     let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
     root(format, &schema)
@@ -27,18 +27,18 @@ fn root(format: Format, schema: &Value) -> (Value, Vec<LossKind>) {
     (schema, kinds)
 }
 
-/// One property `a` in, the same property out.
+/// Checks the conversion of one property `a`.
 #[track_caller]
 fn check(format: Format, before: Value, after: Value, losses: &[LossKind]) {
     let (schema, mut kinds) = properties(format, &json!({ "a": before }));
-    // Said of the root in each of these.
+    // Reported for the root in all of these cases.
     kinds.retain(|kind| *kind != LossKind::OpennessDropped && *kind != LossKind::OptionalAsNull);
     assert_eq!(schema["properties"]["a"], after);
     assert_eq!(kinds, losses, "{after}");
 }
 
 #[test]
-fn r_reg_07_older_drafts_are_understood() {
+fn r_reg_07_older_drafts_are_converted() {
     use Format::Anthropic;
     check(
         Anthropic,
@@ -81,7 +81,7 @@ fn r_reg_07_older_drafts_are_understood() {
 }
 
 #[test]
-fn r_reg_07_what_is_no_schema_is_left_out_and_told() {
+fn r_reg_07_invalid_keywords_are_dropped_and_reported() {
     use LossKind::{KeywordInvalid, KeywordUnknown, PropertyDropped};
     let anthropic = Format::Anthropic;
     check(
@@ -120,7 +120,7 @@ fn r_reg_07_what_is_no_schema_is_left_out_and_told() {
 }
 
 #[test]
-fn r_reg_07_references_are_put_in_place() {
+fn r_reg_07_references_are_inlined() {
     let schema = json!({
         "type": "object",
         "properties": {"a": {"$ref": "#/definitions/A~1B", "description": "Here"}, "b": {"$ref": "#/definitions/A~1B"}},
@@ -138,7 +138,7 @@ fn r_reg_07_references_are_put_in_place() {
 }
 
 #[test]
-fn r_reg_07_recursion_is_kept_where_it_can_be_and_cut_elsewhere() {
+fn r_reg_07_recursion_is_kept_where_possible_and_cut_elsewhere() {
     let schema = json!({
         "type": "object",
         "properties": {"node": {"$ref": "#/$defs/Node"}},
@@ -195,7 +195,7 @@ fn r_reg_07_root_combinators_become_one_object() {
         converted.definition,
         json!({
             "name": "t",
-            "description": "Draws. Needs one of: `kind` and `r`; `kind` and `side`.",
+            "description": "Draws. Requires one of: `kind` and `r`; `kind` and `side`.",
             "input_schema": {
                 "type": "object",
                 "properties": {
@@ -213,7 +213,7 @@ fn r_reg_07_root_combinators_become_one_object() {
 }
 
 #[test]
-fn r_reg_07_patterns_that_a_checker_cannot_read_are_said_in_words() {
+fn r_reg_07_unsupported_patterns_are_moved_to_the_description() {
     check(
         Format::Anthropic,
         json!({"type": "string", "pattern": r"^\p{L}+$", "description": "Name"}),
@@ -229,7 +229,7 @@ fn r_reg_07_patterns_that_a_checker_cannot_read_are_said_in_words() {
 }
 
 #[test]
-fn r_reg_07_paths_lead_to_the_place() {
+fn r_reg_07_losses_have_the_path_of_their_schema() {
     let schema = json!({"type": "object", "properties": {"a/b": {"type": "array", "items": {"type": "string", "pattern": "["}}}});
     let text = schema.to_string();
     let source = SourceTool {

@@ -1,4 +1,4 @@
-//! What each provider's normaliser makes of a parameter.
+//! The conversion of a parameter for each provider.
 
 use pegboard_formats::{Format, LossKind, SourceTool, convert};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn r_reg_07_gemini_gets_its_subset() {
     gemini(json!({"type": "object"}), json!({"type": "OBJECT"}), &[]);
     gemini(
         json!({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x", "ghost"]}),
-        json!({"type": "OBJECT", "description": "Needs also: \"ghost\".", "properties": {"x": {"type": "STRING"}}, "required": ["x"]}),
+        json!({"type": "OBJECT", "description": "Also required: \"ghost\".", "properties": {"x": {"type": "STRING"}}, "required": ["x"]}),
         &[ConstraintInWords],
     );
     gemini(
@@ -89,7 +89,7 @@ fn r_reg_07_gemini_gets_its_subset() {
 }
 
 #[test]
-fn r_reg_07_gemini_functions_without_parameters_have_none() {
+fn r_reg_07_gemini_functions_without_parameters_have_no_schema() {
     let source = SourceTool {
         name: "now",
         input_schema: r#"{"type":"object"}"#,
@@ -169,7 +169,7 @@ fn r_reg_07_openai_keeps_what_strict_would_lose() {
 }
 
 #[test]
-fn r_reg_07_a_null_that_stands_for_nothing_does_not_reach_the_tool() {
+fn r_reg_07_a_null_for_an_omitted_value_does_not_reach_the_tool() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -193,7 +193,7 @@ fn r_reg_07_a_null_that_stands_for_nothing_does_not_reach_the_tool() {
 }
 
 #[test]
-fn r_reg_07_bedrock_roots_hold_three_keywords() {
+fn r_reg_07_bedrock_roots_have_three_keywords() {
     let schema = json!({
         "title": "Args", "type": "object", "properties": {"a": {"type": "string", "title": "A"}},
         "required": ["a"], "additionalProperties": false, "maxProperties": 1,
@@ -225,7 +225,7 @@ fn r_reg_07_bedrock_roots_hold_three_keywords() {
 }
 
 #[test]
-fn r_sec_01_models_read_no_hidden_characters() {
+fn r_sec_01_models_get_no_hidden_characters() {
     let source = SourceTool {
         name: "a",
         description: Some("Adds.\u{e0041}"),
@@ -246,7 +246,7 @@ fn r_sec_01_models_read_no_hidden_characters() {
 }
 
 #[test]
-fn r_reg_07_an_empty_choice_below_not_takes_nothing() {
+fn r_reg_07_an_empty_enum_inside_not_accepts_nothing() {
     let schema = json!({"type": "object", "not": {"enum": []}}).to_string();
     let source = SourceTool {
         name: "t",

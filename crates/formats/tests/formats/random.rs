@@ -1,6 +1,7 @@
-//! Schemas that nobody would write, and some that somebody did.
+//! Conversions of generated schemas.
 
-use pegboard_formats::{Effect, Format, SourceTool, check, convert};
+use pegboard_formats::{Effect, Format, SourceTool, convert};
+use pegboard_testkit::provider_rules::check_tool;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -97,7 +98,7 @@ proptest! {
         let source = SourceTool { name: "tool", input_schema: &text, examples: vec![json!({"a": 1})], ..SourceTool::default() };
         for format in Format::all() {
             let converted = convert(&source, format);
-            let violations = check(&converted.definition, format);
+            let violations = check_tool(&converted.definition, format);
             prop_assert!(violations.is_empty(), "{format}: {violations:?}\n{}", converted.definition);
             prop_assert_eq!(&converted, &convert(&source, format));
             converted.restore.apply(schema.clone());
@@ -105,9 +106,9 @@ proptest! {
     }
 
     #[test]
-    fn r_reg_07_arguments_that_the_tool_takes_can_be_said(schema in schema(), arguments in arguments()) {
+    fn r_reg_07_arguments_that_the_tool_accepts_stay_possible(schema in schema(), arguments in arguments()) {
         let text = schema.to_string();
-        // Our reading of this old keyword is narrower than the newest draft's, which knows it no more.
+        // This old keyword is interpreted here, but unknown in the newest draft.
         prop_assume!(!text.contains("dependencies") && schema.is_object());
         let Ok(original) = jsonschema::draft202012::new(&schema) else { return Ok(()) };
         prop_assume!(original.is_valid(&arguments));
@@ -132,19 +133,19 @@ proptest! {
     }
 
     #[test]
-    fn r_reg_08_any_name_becomes_one_that_fits(name in "\\PC{0,90}") {
+    fn r_reg_08_any_name_becomes_a_valid_one(name in "\\PC{0,90}") {
         let source = SourceTool { name: &name, input_schema: "{}", ..SourceTool::default() };
         for format in Format::all() {
             let converted = convert(&source, format);
-            prop_assert_eq!(check(&converted.definition, format), []);
+            prop_assert_eq!(check_tool(&converted.definition, format), []);
         }
     }
 
     #[test]
-    fn nothing_panics_on_text_that_is_no_schema(text in "\\PC{0,60}") {
+    fn nothing_panics_on_invalid_schemas(text in "\\PC{0,60}") {
         let source = SourceTool { name: "tool", input_schema: &text, ..SourceTool::default() };
         for format in Format::all() {
-            prop_assert_eq!(check(&convert(&source, format).definition, format), []);
+            prop_assert_eq!(check_tool(&convert(&source, format).definition, format), []);
         }
     }
 }

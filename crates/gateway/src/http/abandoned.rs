@@ -1,7 +1,8 @@
-//! Requests of legacy clients whose connections are gone.
+//! Requests of legacy clients whose connections are closed.
 //!
-//! In the revisions with sessions a lost connection does not cancel: a client may come back and read on. A client that
-//! does not must not keep its place at a server for long, and only a few of its requests wait for it at once.
+//! In revisions with sessions, a lost connection does not cancel a request: the client may reconnect and read the
+//! response. Requests of clients that do not reconnect are cancelled after a while, and their number is limited, so
+//! that they do not occupy a server.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,11 +16,11 @@ use super::pending::ResponseFuture;
 use crate::conversation::lock;
 use crate::response::{Response, code, rpc};
 
-/// What a client finds that comes back too late.
+/// The error for a client that reconnects too late.
 const ABANDONED_MESSAGE: &str =
-    "the request was given up because its client disconnected and did not come back in time";
+    "the request was cancelled because its client disconnected and did not reconnect in time";
 
-/// The requests that wait for their clients.
+/// Running requests without a connected client.
 pub(super) struct AbandonedRequests {
     limits: Arc<Limits>,
     waiting: Mutex<WaitingRequests>,
@@ -28,7 +29,7 @@ pub(super) struct AbandonedRequests {
 #[derive(Default)]
 struct WaitingRequests {
     next: u64,
-    /// The oldest first.
+    /// Oldest first.
     requests: VecDeque<Request>,
 }
 
@@ -36,19 +37,19 @@ struct Request {
     number: u64,
     session: Arc<str>,
     stream: Arc<EventStream>,
-    /// Dropping it gives the request up.
-    _held: oneshot::Sender<()>,
+    /// Dropping it cancels the request.
+    _keep: oneshot::Sender<()>,
 }
 
-/// What a request needs to go on without its connection.
+/// What a request needs to continue without its connection.
 pub(super) struct DetachedContext {
     pub(super) abandoned: Arc<AbandonedRequests>,
     pub(super) session: Arc<str>,
-    /// The ids of the request, or of all requests of a batch.
+    /// The id of the request, or the ids of all requests of a batch.
     pub(super) ids: RequestIds,
 }
 
-/// The ids that an error has to name.
+/// The ids that an error response must contain.
 pub(super) enum RequestIds {
     One(Option<Box<RawValue>>),
     Batch(Vec<Box<RawValue>>),
@@ -57,7 +58,7 @@ pub(super) enum RequestIds {
 impl RequestIds {
     fn refusal(&self) -> Response {
         let refuse = |id: Option<&RawValue>| {
-            let error = rpc(code::INTERNAL, ABANDONED_MESSAGE);
+            let error = rpc(code::INTERNAL_ERROR, ABANDONED_MESSAGE);
             Response::error(id, 200, &error)
         };
         match self {
@@ -71,21 +72,21 @@ impl RequestIds {
 }
 
 impl DetachedContext {
-    /// Goes on with a request whose connection is gone, until it is answered or given up.
-    pub(super) fn detach(self, answer: ResponseFuture, stream: Arc<EventStream>) {
+    /// Continues a request whose connection is closed, until it completes or is cancelled.
+    pub(super) fn detach(self, response: ResponseFuture, stream: Arc<EventStream>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        let (place, given_up) = self.abandoned.add(&self.session, &stream);
+        let (guard, evicted) = self.abandoned.add(&self.session, &stream);
         runtime.spawn(async move {
             let outcome = tokio::select! {
                 biased;
-                answer = answer => Some(answer),
-                () = self.abandoned.expired(&stream, given_up) => None,
+                response = response => Some(response),
+                () = self.abandoned.expired(&stream, evicted) => None,
             };
-            drop(place);
+            drop(guard);
             match outcome {
-                Some(Some(answer)) => stream.finish(answer.parts),
+                Some(Some(response)) => stream.finish(response.parts),
                 Some(None) => stream.end(),
                 None => stream.finish(self.ids.refusal().parts),
             }
@@ -93,7 +94,7 @@ impl DetachedContext {
     }
 }
 
-/// A request among the waiting ones; it leaves them when this is dropped.
+/// Removes a request from the table when dropped.
 struct WaitingGuard {
     abandoned: Arc<AbandonedRequests>,
     number: u64,
@@ -116,13 +117,13 @@ impl AbandonedRequests {
         }
     }
 
-    /// Adds a request. Where too many wait, of this session or in all, the oldest is given up.
+    /// Adds a request. Cancels the oldest one if there are too many, per session or in total.
     fn add(
         self: &Arc<Self>,
         session: &Arc<str>,
         stream: &Arc<EventStream>,
     ) -> (WaitingGuard, oneshot::Receiver<()>) {
-        let (held, given_up) = oneshot::channel();
+        let (held, evicted) = oneshot::channel();
         let mut waiting = lock(&self.waiting);
         let number = waiting.next;
         waiting.next += 1;
@@ -130,7 +131,7 @@ impl AbandonedRequests {
             number,
             session: session.clone(),
             stream: stream.clone(),
-            _held: held,
+            _keep: held,
         });
         waiting.limit(self.limits.abandoned_requests_per_session, |request| {
             request.session == *session
@@ -138,11 +139,11 @@ impl AbandonedRequests {
         waiting.limit(self.limits.abandoned_requests, |_| true);
         drop(waiting);
         let abandoned = self.clone();
-        (WaitingGuard { abandoned, number }, given_up)
+        (WaitingGuard { abandoned, number }, evicted)
     }
 
-    /// Returns when a request must be given up: its place is needed, or its client did not come back in time.
-    async fn expired(&self, stream: &EventStream, given_up: oneshot::Receiver<()>) {
+    /// Completes when a request must be cancelled: it was evicted, or its client did not reconnect in time.
+    async fn expired(&self, stream: &EventStream, evicted: oneshot::Receiver<()>) {
         let unread = async {
             loop {
                 tokio::time::sleep(self.limits.abandoned_request_time).await;
@@ -152,22 +153,22 @@ impl AbandonedRequests {
             }
         };
         tokio::select! {
-            _ = given_up => {}
+            _ = evicted => {}
             () = unread => {}
         }
     }
 }
 
 impl WaitingRequests {
-    /// Gives the oldest requests up of which too many wait. One whose client came back does not count.
-    fn limit(&mut self, most: usize, is_meant: impl Fn(&Request) -> bool) {
-        let is_surplus = |request: &Request| is_meant(request) && !request.stream.is_read();
-        let count = self.requests.iter().filter(|one| is_surplus(one)).count();
-        let mut surplus = count.saturating_sub(most);
+    /// Cancels the oldest requests beyond the limit. Requests whose clients reconnected do not count.
+    fn limit(&mut self, max: usize, matches: impl Fn(&Request) -> bool) {
+        let counts = |request: &Request| matches(request) && !request.stream.is_read();
+        let count = self.requests.iter().filter(|one| counts(one)).count();
+        let mut surplus = count.saturating_sub(max);
         self.requests.retain(|request| {
-            let gives_way = surplus > 0 && is_surplus(request);
-            surplus -= usize::from(gives_way);
-            !gives_way
+            let is_evicted = surplus > 0 && counts(request);
+            surplus -= usize::from(is_evicted);
+            !is_evicted
         });
     }
 }

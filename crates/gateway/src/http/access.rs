@@ -1,4 +1,4 @@
-//! Who may speak to us: which Host, which Origin, which token.
+//! Access rules: allowed `Host` and `Origin` values, and tokens.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -13,7 +13,7 @@ use pegboard_model::{Limits, Secret};
 use super::origin::is_loopback_origin;
 use super::principal::{LoginProvider, Role};
 
-/// Who may speak to us. Cloning gives another handle to the same rules.
+/// The access rules of a site. Clones share the tokens.
 #[derive(Clone)]
 pub struct Access {
     rules: Arc<AccessRules>,
@@ -22,21 +22,20 @@ pub struct Access {
 #[derive(Clone)]
 struct AccessRules {
     port: u16,
-    /// Values of `Host` that are right as they are.
+    /// Allowed `Host` values, port included.
     hosts: Vec<String>,
-    /// Names that are right with any port, because a proxy may stand before us.
+    /// Host names allowed with any port, for reverse proxies.
     names: Vec<String>,
     origins: Vec<String>,
-    /// The hash of the token: comparing hashes takes the same time for every guess, and a look into our
-    /// memory does not give the token away.
+    /// The hash of the token. Comparing hashes takes constant time, and a memory dump does not reveal the token.
     token: Option<Arc<ArcSwap<Hash>>>,
-    /// The same of the token that administers; without one nobody does so by a token.
+    /// The hash of the admin token. Without one, no token has the admin role.
     admin: Option<Arc<ArcSwap<Hash>>>,
     logins: Option<Arc<dyn LoginProvider>>,
     limits: Limits,
 }
 
-/// Going without a token was asked for on an address that others can reach.
+/// The address is reachable by others, so it requires a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnprotectedAddress(pub IpAddr);
 
@@ -45,33 +44,35 @@ impl fmt::Display for UnprotectedAddress {
         let address = self.0;
         write!(
             f,
-            "without a token Pegboard listens on loopback addresses only, and {address} is none"
+            "{address} is not a loopback address, so Pegboard requires a token there"
         )
     }
 }
 
 impl std::error::Error for UnprotectedAddress {}
 
-/// Why a request is turned away before anything is done with it.
+/// Why a request is rejected before it is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AccessError {
     Host,
     Origin,
     Token,
-    /// A person has to log in first, on this page.
+    /// The user must log in at this page first.
     Login(&'static str),
-    /// A browser sent it that is logged in, but maybe for a page of somebody else.
+    /// Sent by a logged-in browser, but possibly for a page of another origin.
     Forged,
 }
 
 impl Access {
-    /// The rules of a face that listens on `address`, for clients that show the token.
+    /// Rules for a site that listens on `address` and requires the token.
     pub fn with_token(address: SocketAddr, token: &Secret) -> Self {
-        let token = ArcSwap::from_pointee(blake3::hash(token.reveal().as_bytes()));
-        Self::new(address, Some(Arc::new(token)))
+        Self::new(address, Some(hashed(token)))
     }
 
-    /// The same for everybody who can reach `address`, which must be a loopback address.
+    /// Rules for a site that listens on `address` and requires no token.
+    ///
+    /// # Errors
+    /// Fails if `address` is not a loopback address.
     pub fn without_token(address: SocketAddr) -> Result<Self, UnprotectedAddress> {
         let ip = address.ip();
         if ip.to_canonical().is_loopback() {
@@ -105,7 +106,7 @@ impl Access {
         }
     }
 
-    /// Lets more names through as `Host`: with any port, or with one port as `name:port`.
+    /// Allows more `Host` values: names with any port, or `name:port`.
     #[must_use]
     pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);
@@ -118,7 +119,7 @@ impl Access {
         self
     }
 
-    /// Lets pages of more origins through, each as `https://host` or `https://host:port`.
+    /// Allows more origins, each as `https://host` or `https://host:port`.
     #[must_use]
     pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
         let rules = Arc::make_mut(&mut self.rules);
@@ -128,43 +129,42 @@ impl Access {
         self
     }
 
-    /// Sets other limits than the usual ones.
+    /// Sets the limits of the site.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         Arc::make_mut(&mut self.rules).limits = limits;
         self
     }
 
-    /// Lets whoever shows this token administer; it also opens everything that the other one does.
+    /// Sets the admin token, which also allows everything that the client token does.
     #[must_use]
     pub fn with_admin_token(mut self, token: &Secret) -> Self {
-        let token = ArcSwap::from_pointee(blake3::hash(token.reveal().as_bytes()));
-        Arc::make_mut(&mut self.rules).admin = Some(Arc::new(token));
+        Arc::make_mut(&mut self.rules).admin = Some(hashed(token));
         self
     }
 
-    /// Lets browsers in whose logins `visitors` keeps.
+    /// Accepts browsers that are logged in according to `logins`.
     #[must_use]
     pub fn with_logins(mut self, logins: Arc<dyn LoginProvider>) -> Self {
         Arc::make_mut(&mut self.rules).logins = Some(logins);
         self
     }
 
-    /// Replaces the token that administers for all requests from now on, if there is one.
+    /// Replaces the admin token for all later requests. Has no effect if the site was created without one.
     pub fn set_admin_token(&self, token: &Secret) {
         if let Some(current) = &self.rules.admin {
-            current.store(Arc::new(blake3::hash(token.reveal().as_bytes())));
+            current.store(hashed(token).load_full());
         }
     }
 
-    /// Replaces the token for all requests from now on. Without one at the start there never is one.
+    /// Replaces the client token for all later requests. Has no effect if the site was created without one.
     pub fn set_token(&self, token: &Secret) {
         if let Some(current) = &self.rules.token {
-            current.store(Arc::new(blake3::hash(token.reveal().as_bytes())));
+            current.store(hashed(token).load_full());
         }
     }
 
-    /// Whether clients must show a token.
+    /// Whether clients need a token.
     pub fn needs_token(&self) -> bool {
         self.rules.token.is_some()
     }
@@ -206,19 +206,21 @@ impl Access {
         self.rules.logins.as_deref()
     }
 
-    /// What the token that a request shows opens.
+    /// The role of the request's token.
     pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Role, AccessError> {
         const SCHEME: &str = "Bearer ";
-        let shown = headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
-        let shown = shown.and_then(|value| {
-            let (scheme, shown) = value.split_at_checked(SCHEME.len())?;
-            scheme.eq_ignore_ascii_case(SCHEME).then_some(shown.trim())
+        let presented = headers.get(AUTHORIZATION).and_then(|v| v.to_str().ok());
+        let presented = presented.and_then(|value| {
+            let (scheme, presented) = value.split_at_checked(SCHEME.len())?;
+            scheme
+                .eq_ignore_ascii_case(SCHEME)
+                .then_some(presented.trim())
         });
-        let shown = shown.map(|shown| blake3::hash(shown.as_bytes()));
-        // Hashes are compared in constant time.
+        let presented = presented.map(|presented| blake3::hash(presented.as_bytes()));
+        // `blake3::Hash` compares in constant time.
         let is = |token: &Option<Arc<ArcSwap<Hash>>>| {
             let token = token.as_ref().map(|token| **token.load());
-            shown.is_some() && shown == token
+            presented.is_some() && presented == token
         };
         if is(&self.rules.admin) {
             return Ok(Role::Admin);
@@ -230,7 +232,7 @@ impl Access {
     }
 }
 
-/// No token, and no hash of it either.
+/// Prints neither the tokens nor their hashes.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Access")
@@ -243,7 +245,13 @@ impl fmt::Debug for Access {
     }
 }
 
-/// Where `:port` begins; the colons of an IPv6 address in brackets are none.
+fn hashed(token: &Secret) -> Arc<ArcSwap<Hash>> {
+    Arc::new(ArcSwap::from_pointee(blake3::hash(
+        token.reveal().as_bytes(),
+    )))
+}
+
+/// The position of `:port`. Ignores the colons of a bracketed IPv6 address.
 fn port_of(host: &str) -> Option<usize> {
     let at = host.rfind(':')?;
     let port = host.get(at + 1..)?;

@@ -1,4 +1,4 @@
-//! The body of a request: whole, within its limit, and in one piece without copying where it came as one.
+//! Reads a request body within its limits, without copying if it arrives in one frame.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,23 +16,23 @@ use super::headers::content_length;
 use super::refusal::protocol_error;
 use crate::response::code;
 
-/// What is reserved at once for a body whose length is known; what the client says is not counted before it is there.
+/// Maximum initial buffer. The client's `Content-Length` is not trusted beyond it.
 const INITIAL_CAPACITY_MAX: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It is larger than so many bytes.
+    /// The body is larger than this limit in bytes.
     TooLarge(usize),
-    /// It ended before it should.
+    /// The connection closed before the end of the body.
     Incomplete,
-    /// It stopped coming.
+    /// No data arrived for too long.
     TimedOut,
-    /// The large bodies of all clients together would take more than so many bytes.
+    /// The large bodies of all clients together exceed this limit in bytes.
     OverBudget(usize),
 }
 
-/// Reads a body for a face of the protocol.
+/// Reads a body, with errors as JSON-RPC responses.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
@@ -40,10 +40,10 @@ pub(super) async fn read(
     budget: &ByteBudget,
 ) -> Result<Bytes, Response> {
     let read = read_within_budget(headers, body, limits, Some(budget)).await;
-    read.map_err(|unread| {
-        let (status, why) = match unread {
-            BodyError::TooLarge(most) => {
-                let why = format!("the message is larger than {most} bytes");
+    read.map_err(|error| {
+        let (status, why) = match error {
+            BodyError::TooLarge(max) => {
+                let why = format!("the message is larger than {max} bytes");
                 (StatusCode::PAYLOAD_TOO_LARGE, why)
             }
             BodyError::Incomplete => {
@@ -51,12 +51,12 @@ pub(super) async fn read(
                 (StatusCode::BAD_REQUEST, why)
             }
             BodyError::TimedOut => {
-                let why = "the body did not come in time".to_owned();
+                let why = "the body did not arrive in time".to_owned();
                 (StatusCode::REQUEST_TIMEOUT, why)
             }
-            BodyError::OverBudget(most) => {
+            BodyError::OverBudget(max) => {
                 let why = format!(
-                    "too many large messages at once: together they may have {most} bytes; send it again in a moment"
+                    "too many large messages at once (limit: {max} bytes in total); send it again in a moment"
                 );
                 (StatusCode::SERVICE_UNAVAILABLE, why)
             }
@@ -65,7 +65,10 @@ pub(super) async fn read(
     })
 }
 
-/// Reads a body whole, within the limits of requests.
+/// Reads a complete body within the request limits.
+///
+/// # Errors
+/// Fails if the body exceeds its limit, is incomplete, or arrives too slowly.
 pub async fn read_body(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
@@ -74,16 +77,16 @@ pub async fn read_body(
     read_within_budget(headers, body, limits, None).await
 }
 
-/// The same; a large body takes room of the budget for as long as it is in memory.
+/// Like [`read_body`]. A large body uses the budget for as long as it is in memory.
 async fn read_within_budget(
     headers: &HeaderMap,
     body: impl HttpBody<Data = Bytes> + Unpin,
     limits: &Limits,
     budget: Option<&ByteBudget>,
 ) -> Result<Bytes, BodyError> {
-    let most = limits.request_bytes;
-    if content_length(headers).is_some_and(|length| length > most) {
-        return Err(BodyError::TooLarge(most));
+    let max = limits.request_bytes;
+    if content_length(headers).is_some_and(|length| length > max) {
+        return Err(BodyError::TooLarge(max));
     }
     let mut body = TimedBody {
         body,
@@ -93,8 +96,8 @@ async fn read_within_budget(
     let Some(first) = body.next().await? else {
         return Ok(Bytes::new());
     };
-    if first.len() > most {
-        return Err(BodyError::TooLarge(most));
+    if first.len() > max {
+        return Err(BodyError::TooLarge(max));
     }
     let Some(second) = body.next().await? else {
         return Ok(first);
@@ -105,12 +108,12 @@ async fn read_within_budget(
     whole.extend_from_slice(&first);
     let mut next = Some(second);
     while let Some(piece) = next {
-        if whole.len() + piece.len() > most {
-            return Err(BodyError::TooLarge(most));
+        if whole.len() + piece.len() > max {
+            return Err(BodyError::TooLarge(max));
         }
         if let Some(held) = &mut held {
-            let counted = held.resize(whole.len() + piece.len()).await;
-            counted.map_err(|full| BodyError::OverBudget(full.bytes))?;
+            let reserved = held.resize(whole.len() + piece.len()).await;
+            reserved.map_err(|full| BodyError::OverBudget(full.bytes))?;
         }
         whole.extend_from_slice(&piece);
         next = body.next().await?;
@@ -121,7 +124,7 @@ async fn read_within_budget(
     })
 }
 
-/// A body that takes room of a budget until the last part of it is dropped.
+/// A body that uses a budget until its last reference is dropped.
 struct BudgetedBody {
     whole: BytesMut,
     _held: ByteReservation,
@@ -133,7 +136,7 @@ impl AsRef<[u8]> for BudgetedBody {
     }
 }
 
-/// A body whose pieces must not be too long apart. The clock is only started when there is a pause.
+/// A body with a timeout between frames. The timer is only created when a frame is not ready.
 struct TimedBody<B> {
     body: B,
     time: Duration,
@@ -152,7 +155,7 @@ impl<B: HttpBody<Data = Bytes> + Unpin> TimedBody<B> {
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(BodyError::Incomplete)),
                 Poll::Ready(Some(Ok(frame))) => {
                     self.pause = None;
-                    // Trailers say nothing that is needed here.
+                    // Trailers are ignored.
                     if let Ok(data) = frame.into_data()
                         && !data.is_empty()
                     {
@@ -204,7 +207,7 @@ mod tests {
     use futures_util::StreamExt;
 
     #[tokio::test]
-    async fn r_sec_03_a_body_is_taken_up_to_its_limit() {
+    async fn r_sec_03_a_body_is_read_up_to_its_limit() {
         assert_eq!(pieces(&["1234", "", "5678"]).await.unwrap(), "12345678");
         assert_eq!(pieces(&["12345678"]).await.unwrap(), "12345678");
         assert_eq!(pieces(&[]).await.unwrap(), "");
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
+    async fn r_sec_03_a_stalled_body_times_out() {
         let stream = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let body = Body::from_stream(stream);
         let refused = read(&HeaderMap::new(), body, &limits(), &budget()).await;

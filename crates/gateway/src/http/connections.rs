@@ -1,20 +1,22 @@
-//! The open connections, and which of them gives way when there is no room for another.
+//! Tracks open connections, and evicts one when the limit is reached.
 //!
-//! Without that, as many idle connections as the limit allows would shut everybody out.
+//! Without eviction, idle connections up to the limit would lock out all clients.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::conversation::lock;
+
 /// The open connections.
 pub(super) struct Connections {
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
-    most: usize,
+    max: usize,
     since: Instant,
 }
 
@@ -22,38 +24,38 @@ pub(super) struct Connections {
 pub(super) struct Connection {
     number: u64,
     since: Instant,
-    /// Requests that are answered at the moment, streams included.
+    /// Requests in progress, including streams.
     busy: AtomicUsize,
-    /// Whether a whole request head came.
+    /// Whether a complete request head was received.
     has_request: AtomicBool,
-    /// Whether one of its requests passed the check of token or login.
+    /// Whether one of its requests had a valid token or login.
     is_authenticated: AtomicBool,
-    /// When its last request ended, in milliseconds after `since`.
+    /// When its last request ended, in milliseconds since `since`.
     idle_since: AtomicU64,
     evicted: Notify,
 }
 
-/// A connection's place; dropping it gives the place back.
+/// Counts a connection as open until dropped.
 pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
     pub(super) connection: Arc<Connection>,
 }
 
-/// A request that is answered; the connection is idle again when the last one is dropped.
+/// Marks the connection as busy until dropped.
 pub(super) struct BusyGuard(Arc<Connection>);
 
 impl Connections {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self {
             open: Mutex::default(),
             next: AtomicU64::new(0),
-            most,
+            max,
             since: Instant::now(),
         }
     }
 
-    /// A place for a new connection. When all are taken, the connection that needs its place least is closed; `None`
-    /// when every connection is being answered.
+    /// Admits a new connection, and evicts the least important one if the limit is reached. Returns `None` if every
+    /// connection belongs to an authenticated client with a request in progress.
     pub(super) fn admit(self: &Arc<Self>) -> Option<ConnectionGuard> {
         let connection = Arc::new(Connection {
             number: self.next.fetch_add(1, Ordering::Relaxed),
@@ -66,7 +68,7 @@ impl Connections {
         });
         connection.mark_idle();
         let mut open = self.open();
-        if open.len() >= self.most {
+        if open.len() >= self.max {
             let candidates = open.values().filter(|one| one.eviction_rank().is_some());
             let victim = candidates.min_by_key(|one| one.eviction_rank())?.number;
             if let Some(victim) = open.remove(&victim) {
@@ -82,24 +84,24 @@ impl Connections {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }
 
 impl Connection {
-    /// A request begins.
-    pub(super) fn begin(self: &Arc<Self>) -> BusyGuard {
+    /// Marks the start of a request.
+    pub(super) fn begin_request(self: &Arc<Self>) -> BusyGuard {
         self.has_request.store(true, Ordering::Release);
         self.busy.fetch_add(1, Ordering::AcqRel);
         BusyGuard(self.clone())
     }
 
-    /// A request passed the check of token or login.
+    /// Records that a request had a valid token or login.
     pub(super) fn mark_authenticated(&self) {
         self.is_authenticated.store(true, Ordering::Release);
     }
 
-    /// Returns when the connection must be closed: another one gets its place, or no request came in time.
+    /// Completes when the connection must be closed: it was evicted, or no request arrived in time.
     pub(super) async fn must_close(&self, first_head_time: Duration) {
         let silent = async {
             tokio::time::sleep(first_head_time).await;
@@ -113,8 +115,8 @@ impl Connection {
         }
     }
 
-    /// How soon it gives way, the smallest first: idle strangers, then idle clients, then strangers whose request takes
-    /// long; among those the one that waits for longest. `None` for a client that is being answered.
+    /// The eviction order, lowest first: idle unauthenticated connections, idle authenticated ones, busy unauthenticated
+    /// ones; within each group the one that has been idle longest. `None` for a busy authenticated connection.
     fn eviction_rank(&self) -> Option<(u8, u64)> {
         let is_idle = self.busy.load(Ordering::Acquire) == 0;
         let rank = match (is_idle, self.is_authenticated.load(Ordering::Acquire)) {
@@ -150,14 +152,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn r_sec_03_strangers_give_way_before_clients_and_clients_that_are_answered_never_do() {
+    async fn r_sec_03_unauthenticated_connections_are_evicted_first_and_busy_clients_never() {
         let connections = Arc::new(Connections::new(3));
         let admit = || connections.admit();
         let is_open =
             |place: &ConnectionGuard| connections.open().contains_key(&place.connection.number);
         let client = admit().unwrap();
         client.connection.mark_authenticated();
-        drop(client.connection.begin());
+        drop(client.connection.begin_request());
         tokio::time::advance(Duration::from_secs(1)).await;
         let old = admit().unwrap();
         tokio::time::advance(Duration::from_secs(1)).await;
@@ -169,7 +171,7 @@ mod tests {
 
         let busy_guards = [&client, &new, &fourth].map(|place| {
             place.connection.mark_authenticated();
-            place.connection.begin()
+            place.connection.begin_request()
         });
         assert!(admit().is_none(), "all are being answered");
         drop(busy_guards);

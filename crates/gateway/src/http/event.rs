@@ -1,15 +1,14 @@
-//! How one message looks as a server-sent event.
+//! Formats messages as server-sent events.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// What keeps a quiet connection open.
+/// A comment that keeps an idle connection open.
 pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
 
-/// How long a client that lost its connection waits before it comes back.
+/// How long clients wait before they reconnect.
 const RETRY_MILLISECONDS: u32 = 1000;
 
-/// A message as an event. A line break inside it, which only stands between the values of a JSON text,
-/// becomes a further `data` line.
+/// Formats a message as an event. A line break, which JSON only has between values, starts a new `data` line.
 pub(super) fn message_event(id: Option<&str>, parts: &[Bytes]) -> Bytes {
     let length: usize = parts.iter().map(Bytes::len).sum();
     let mut event = BytesMut::with_capacity(length + 64);
@@ -29,8 +28,7 @@ pub(super) fn message_event(id: Option<&str>, parts: &[Bytes]) -> Bytes {
     event.freeze()
 }
 
-/// The first event of a stream: it says nothing but where the stream begins, so that a client can come
-/// back to it.
+/// The first event of a stream. It has no data, only an id from which the client can resume.
 pub(super) fn priming_event(id: &str) -> Bytes {
     Bytes::from(format!("id: {id}\nretry: {RETRY_MILLISECONDS}\ndata: \n\n"))
 }

@@ -1,33 +1,33 @@
-//! What is sent to a client besides plain answers: a bounded row of events, read from any place on.
+//! A bounded queue of server-sent events, which can be read from any position.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use pegboard_model::Limits;
 
 use super::event::{message_event, priming_event};
-use crate::conversation::MessageSink;
+use crate::conversation::{MessageSink, lock};
 
-/// A row of events for one reader at a time. A lasting one can be read again by a client that comes
-/// back, once it has a name; of a fleeting one an event is gone once it was read.
+/// A queue of events for one reader at a time. A resumable stream keeps events that were read, for clients that
+/// reconnect; an ephemeral one drops them.
 pub(super) struct EventStream {
     name: OnceLock<String>,
-    unread_most: usize,
-    /// What is kept of read events; nothing for a fleeting stream.
-    kept_most: usize,
+    unread_max: usize,
+    /// Maximum bytes of read events to keep. 0 for an ephemeral stream.
+    kept_max: usize,
     state: Mutex<StreamState>,
 }
 
-/// An event before it is written: its number is only known when it is read.
+/// An event before it is formatted. Its number is only known when it is read.
 #[derive(Clone)]
 enum StreamEvent {
     Priming,
     Message(Vec<Bytes>),
 }
 
-/// What an event takes besides its text, so that many small ones are bounded too.
+/// Overhead per event, so that many small events are limited too.
 const EVENT_OVERHEAD_BYTES: usize = 64;
 
 impl StreamEvent {
@@ -43,15 +43,15 @@ impl StreamEvent {
 
 #[derive(Default)]
 struct StreamState {
-    /// The events from `first` on, without a gap.
+    /// Consecutive events, starting at number `first`.
     events: VecDeque<StreamEvent>,
     first: u64,
-    /// The first event that nobody read yet.
+    /// The number of the first unread event.
     unread: u64,
     kept_bytes: usize,
     unread_bytes: usize,
     ended: bool,
-    /// Which reader counts: a new one takes the place of the one before.
+    /// The number of the current reader. A new reader replaces the previous one.
     reader: u64,
     connected: bool,
     waker: Option<Waker>,
@@ -74,9 +74,9 @@ impl StreamState {
         self.wake();
     }
 
-    /// Forgets the oldest events that were read.
-    fn trim(&mut self, kept_most: usize) {
-        while self.first < self.unread && (self.kept_bytes > kept_most || kept_most == 0) {
+    /// Removes the oldest read events beyond the limit.
+    fn trim(&mut self, kept_max: usize) {
+        while self.first < self.unread && (self.kept_bytes > kept_max || kept_max == 0) {
             if let Some(event) = self.events.pop_front() {
                 self.kept_bytes = self.kept_bytes.saturating_sub(event.size());
             }
@@ -90,35 +90,35 @@ impl EventStream {
     pub(super) fn ephemeral(limits: &Limits) -> Self {
         Self {
             name: OnceLock::new(),
-            unread_most: limits.unread_bytes,
-            kept_most: 0,
+            unread_max: limits.unread_bytes,
+            kept_max: 0,
             state: Mutex::default(),
         }
     }
 
-    /// A stream that a client can come back to.
+    /// A stream that a client can resume.
     pub(super) fn resumable(limits: &Limits) -> Self {
         Self {
-            kept_most: limits.replay_bytes.max(1),
+            kept_max: limits.replay_bytes.max(1),
             ..Self::ephemeral(limits)
         }
     }
 
-    /// Names it, before anything of it is read.
+    /// Names the stream. Must be called before it is read.
     pub(super) fn set_name(&self, name: String) {
         let _ = self.name.set(name);
     }
 
-    /// Its name; empty when it has none.
+    /// The name of the stream. Empty if it has none.
     pub(super) fn name(&self) -> &str {
         self.name.get().map(String::as_str).unwrap_or_default()
     }
 
     fn state(&self) -> MutexGuard<'_, StreamState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
-    fn written(&self, event: &StreamEvent, number: u64) -> Bytes {
+    fn format(&self, event: &StreamEvent, number: u64) -> Bytes {
         let id = self.name.get().map(|name| format!("{name}-{number}"));
         match event {
             StreamEvent::Priming => priming_event(id.as_deref().unwrap_or_default()),
@@ -126,7 +126,7 @@ impl EventStream {
         }
     }
 
-    /// Tells the reader where the stream is, before anything that was not read yet.
+    /// Inserts a priming event before the first unread event.
     pub(super) fn prime(&self) {
         let mut state = self.state();
         let at = usize::try_from(state.unread - state.first).unwrap_or(usize::MAX);
@@ -136,7 +136,7 @@ impl EventStream {
         state.wake();
     }
 
-    /// Sends the last message, which always has room, and ends.
+    /// Adds the last message, which is never dropped, and ends the stream.
     pub(super) fn finish(&self, parts: Vec<Bytes>) {
         let mut state = self.state();
         state.push(StreamEvent::Message(parts));
@@ -144,14 +144,14 @@ impl EventStream {
         state.wake();
     }
 
-    /// Ends without a last message.
+    /// Ends the stream without a last message.
     pub(super) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
         state.wake();
     }
 
-    /// Whether something waits to be read. If not, the task is woken once something does.
+    /// Ready if there are unread events. Otherwise wakes the task when there are.
     pub(super) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.unread < state.next() || state.ended {
@@ -170,18 +170,18 @@ impl EventStream {
         self.state().ended
     }
 
-    /// Whether a client reads it at the moment.
+    /// Whether a client is reading the stream.
     pub(super) fn is_read(&self) -> bool {
         self.state().connected
     }
 
-    /// How many bytes it holds.
+    /// The size of all events in bytes.
     pub(super) fn bytes(&self) -> usize {
         let state = self.state();
         state.kept_bytes + state.unread_bytes
     }
 
-    /// Begins to read, in place of whoever read before: after the event `last`, or what nobody read yet.
+    /// Starts reading after the event `last`, or at the first unread event. Replaces the previous reader.
     pub(super) fn reader(self: &Arc<Self>, last: Option<u64>) -> StreamReader {
         let mut state = self.state();
         state.wake();
@@ -195,8 +195,8 @@ impl EventStream {
         }
     }
 
-    /// Ends the reading of one reader, unless another took its place.
-    pub(super) fn dismiss(&self, reader: u64) {
+    /// Disconnects a reader, unless another one has replaced it.
+    pub(super) fn disconnect(&self, reader: u64) {
         let mut state = self.state();
         if state.reader == reader {
             state.reader += 1;
@@ -210,9 +210,9 @@ impl MessageSink for EventStream {
     fn send(&self, message: String) -> bool {
         let mut state = self.state();
         let room = match state.connected || state.reader == 0 {
-            true => self.unread_most,
-            // The client may come back for it.
-            false => self.kept_most,
+            true => self.unread_max,
+            // The client may reconnect.
+            false => self.kept_max,
         };
         if state.ended || state.unread_bytes + message.len() > room {
             return false;
@@ -222,7 +222,7 @@ impl MessageSink for EventStream {
     }
 }
 
-/// One reading of a stream.
+/// A reader of a stream.
 pub(super) struct StreamReader {
     stream: Arc<EventStream>,
     number: u64,
@@ -234,7 +234,7 @@ impl StreamReader {
         self.number
     }
 
-    /// The next event; `None` at the end, or when another reader took over.
+    /// The next event. `None` at the end, or if another reader has taken over.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.stream.state();
         if state.reader != self.number {
@@ -247,11 +247,11 @@ impl StreamReader {
                 state.unread = self.next + 1;
                 state.unread_bytes = state.unread_bytes.saturating_sub(event.size());
                 state.kept_bytes += event.size();
-                state.trim(self.stream.kept_most);
+                state.trim(self.stream.kept_max);
             }
-            let written = self.stream.written(&event, self.next);
+            let event = self.stream.format(&event, self.next);
             self.next += 1;
-            return Poll::Ready(Some(written));
+            return Poll::Ready(Some(event));
         }
         if state.ended {
             return Poll::Ready(None);
@@ -263,7 +263,7 @@ impl StreamReader {
 
 impl Drop for StreamReader {
     fn drop(&mut self) {
-        self.stream.dismiss(self.number);
+        self.stream.disconnect(self.number);
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// What can be read now; `None` at the end for a stream that is over.
+    /// All available events, followed by `None` if the stream has ended.
     fn read(reader: &mut StreamReader) -> Vec<Option<String>> {
         let mut context = Context::from_waker(Waker::noop());
         let mut events = Vec::new();
@@ -355,7 +355,7 @@ mod tests {
         drop(first);
         assert_eq!(read(&mut second), some(&["a"]));
         let number = second.number();
-        stream.dismiss(number);
+        stream.disconnect(number);
         assert_eq!(read(&mut second), vec![None]);
     }
 
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fleeting_stream_keeps_nothing_and_is_gone_with_its_reader() {
+    fn an_ephemeral_stream_keeps_nothing_and_ends_with_its_reader() {
         let stream = Arc::new(EventStream::ephemeral(&limits()));
         assert!(stream.send("a".to_owned()), "before the reader is there");
         let mut reader = stream.reader(None);

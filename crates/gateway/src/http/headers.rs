@@ -1,4 +1,4 @@
-//! The headers of the protocol: what each must say, and that it says the same as the body.
+//! The HTTP headers of the protocol, and the check that they match the body.
 
 use std::borrow::Cow;
 
@@ -7,34 +7,27 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use pegboard_jsonrpc::revision;
 
 use super::refusal::protocol_error;
 use crate::message::Message;
 use crate::response::code;
 
-/// The session of a legacy client.
+/// The session id of a legacy client.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// The last event that a legacy client saw.
+/// The id of the last event that a legacy client received.
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The first revision without sessions.
-const FIRST_MODERN: &str = "2026-07-28";
-/// The revisions with sessions.
-const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-/// The first revision whose clients understand an event without data.
+/// The first revision whose clients accept an event without data.
 const FIRST_WITH_PRIMING: &str = "2025-11-25";
 
-/// What clients say that they take, as nearly all of them write it.
+/// The `Accept` value that nearly all clients send.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 
-/// The code for headers that do not say what the body says.
-pub(super) const HEADER_MISMATCH: i64 = -32020;
-
-/// A header's value, without the spaces around it. One that stands there twice has none, because others on the
-/// way may have read the other one.
+/// The trimmed value of a header. `None` if the header is duplicated, because a proxy may have read the other value.
 pub(super) fn value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -43,37 +36,27 @@ pub(super) fn value(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str
     }
 }
 
-/// The revision that the headers name.
+/// The protocol revision in the headers.
 pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
     value(headers, VERSION)
 }
 
-/// Whether a revision is one without sessions. Revisions are dates, so later ones are greater.
-pub(super) fn is_modern(version: &str) -> bool {
-    let is_date = version.len() == FIRST_MODERN.len()
-        && version.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        });
-    is_date && version >= FIRST_MODERN
-}
-
-/// Whether a client of this revision is told where a stream begins.
+/// Whether clients of this revision get a priming event.
 pub(super) fn supports_priming(version: Option<&str>) -> bool {
     version.is_some_and(|version| version >= FIRST_WITH_PRIMING)
 }
 
-/// Checks the revision that a legacy client names; without one its session tells.
+/// Checks the revision of a legacy client. The header is optional.
 pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Response> {
     if !headers.contains_key(VERSION) {
         return Ok(());
     }
-    match version(headers).is_some_and(|version| LEGACY.contains(&version)) {
+    match version(headers).is_some_and(|version| revision::LEGACY_REVISIONS.contains(&version)) {
         true => Ok(()),
         false => Err(protocol_error(
             StatusCode::BAD_REQUEST,
             code::INVALID_REQUEST,
-            "`MCP-Protocol-Version` names no revision with sessions; send the one that was agreed on",
+            "`MCP-Protocol-Version` is not a revision with sessions; send the negotiated one",
         )),
     }
 }
@@ -92,7 +75,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Response> {
     }
 }
 
-/// Checks that the client takes what may be sent: events, and for a POST also plain JSON.
+/// Checks that the client accepts event streams, and for a POST also JSON.
 pub(super) fn check_accept(headers: &HeaderMap, also_json: bool) -> Result<(), Response> {
     let (mut json, mut events) = (!also_json, false);
     let mut said = false;
@@ -113,24 +96,24 @@ pub(super) fn check_accept(headers: &HeaderMap, also_json: bool) -> Result<(), R
         return Ok(());
     }
     let why = match also_json {
-        true => "`Accept` must hold `application/json` and `text/event-stream`",
-        false => "`Accept` must hold `text/event-stream`",
+        true => "`Accept` must contain `application/json` and `text/event-stream`",
+        false => "`Accept` must contain `text/event-stream`",
     };
     let status = StatusCode::NOT_ACCEPTABLE;
     Err(protocol_error(status, code::INVALID_REQUEST, why))
 }
 
-/// How long the client says that its body is.
+/// The declared length of the body.
 pub(super) fn content_length(headers: &HeaderMap) -> Option<usize> {
     value(headers, CONTENT_LENGTH)?.parse().ok()
 }
 
-/// Checks that the headers of a modern request repeat what its body says.
+/// Checks that the headers of a modern request match its body.
 pub(super) fn check_matches_body(
     headers: &HeaderMap,
     message: &Message,
 ) -> Result<(), crate::Response> {
-    let refuse = |why: &str| Err(message.refuse(400, HEADER_MISMATCH, why));
+    let refuse = |why: &str| Err(message.refuse(400, code::HEADER_MISMATCH, why));
     let Some(version) = message.protocol_version() else {
         let why = "`_meta` must name the revision as `io.modelcontextprotocol/protocolVersion`";
         return Err(message.refuse(400, code::INVALID_PARAMS, why));
@@ -141,7 +124,7 @@ pub(super) fn check_matches_body(
     ] {
         match value(headers, name) {
             Some(value) if value == said => {}
-            Some(_) => return refuse(&format!("header `{shown}` and body do not say the same")),
+            Some(_) => return refuse(&format!("header `{shown}` does not match the body")),
             None => return refuse(&format!("header `{shown}` is missing")),
         }
     }
@@ -158,13 +141,13 @@ pub(super) fn check_matches_body(
             let name = value(headers, NAME).and_then(decode_value);
             match name.is_some() && name.as_deref() == said {
                 true => Ok(()),
-                false => refuse("header `Mcp-Name` and body do not say the same"),
+                false => refuse("header `Mcp-Name` does not match the body"),
             }
         }
     }
 }
 
-/// A header's value as it was before a client made it fit; `None` when that cannot be undone.
+/// Decodes a header value that the client may have encoded as base64. Returns `None` if the encoding is invalid.
 pub(super) fn decode_value(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value
         .strip_prefix("=?base64?")
@@ -230,12 +213,16 @@ mod tests {
         check("add", &[version, good], "`Mcp-Method` is missing");
         check("add", &[version, method], "`Mcp-Name` is missing");
         let other = ("MCP-Protocol-Version", "2026-07-29");
-        check("add", &[other, method, good], "`MCP-Protocol-Version` and");
+        check(
+            "add",
+            &[other, method, good],
+            "`MCP-Protocol-Version` does not",
+        );
         let loud = ("Mcp-Method", "TOOLS/CALL");
-        check("add", &[version, loud, good], "`Mcp-Method` and");
+        check("add", &[version, loud, good], "`Mcp-Method` does not");
         let bad = ("Mcp-Name", "sub");
-        check("add", &[version, method, bad], "`Mcp-Name` and");
-        check("add", &[version, method, good, bad], "`Mcp-Name` and");
+        check("add", &[version, method, bad], "`Mcp-Name` does not");
+        check("add", &[version, method, good, bad], "`Mcp-Name` does not");
         check("add", &[version, method, method, good], "`Mcp-Method` is");
     }
 
@@ -255,12 +242,12 @@ mod tests {
             "=?base64?SGVs!!!bG8=?=",
             "=?base64?/w==?=",
         ] {
-            check("Hello", &with(bad), "`Mcp-Name` and");
+            check("Hello", &with(bad), "`Mcp-Name` does not");
         }
     }
 
     #[test]
-    fn eras_are_told_by_their_dates() {
+    fn revisions_are_classified_by_date() {
         for (version, modern) in [
             ("2026-07-28", true),
             ("2027-01-01", true),
@@ -269,7 +256,7 @@ mod tests {
             ("9999", false),
             ("", false),
         ] {
-            assert_eq!(is_modern(version), modern, "{version}");
+            assert_eq!(revision::is_modern(version), modern, "{version}");
         }
         let legacy =
             |version| check_legacy_version(&headers(&[(VERSION.as_str(), version)])).is_ok();
@@ -279,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_takes_and_sends_is_checked() {
+    fn accept_and_content_type_are_checked() {
         let accepts = |value| check_accept(&headers(&[("Accept", value)]), true).is_ok();
         assert!(accepts("application/json, text/event-stream"));
         assert!(accepts("text/event-stream;q=0.5,Application/JSON"));

@@ -1,4 +1,4 @@
-//! Requests of the revisions with sessions.
+//! Handles requests of the revisions with sessions.
 
 use std::sync::Arc;
 
@@ -19,24 +19,21 @@ use crate::conversation::Conversation;
 use crate::message::{Message, MessageKind};
 use crate::response::code;
 
-/// What clients know as "this session is over, begin a new one".
-pub(super) const SESSION_NOT_FOUND: i64 = -32001;
-
-/// A session that a request belongs to.
+/// The session of a request.
 pub(super) struct SessionRef {
     pub(super) id: Arc<str>,
     pub(super) conversation: Arc<Conversation>,
 }
 
-pub(super) async fn answer(
+pub(super) async fn handle(
     state: &HttpState,
     profile: &str,
     headers: &HeaderMap,
     message: Message,
 ) -> Result<Response, Response> {
     if message.kind() == MessageKind::Request && message.method() == "initialize" {
-        // Apart, so that the future of every other message stays small.
-        return Box::pin(begin(state, profile, message)).await;
+        // Boxed, so that the future of every other message stays small.
+        return Box::pin(start(state, profile, message)).await;
     }
     check_legacy_version(headers)?;
     let refuse = |status: StatusCode, code, why: &str| match message.kind() {
@@ -45,61 +42,61 @@ pub(super) async fn answer(
     };
     let session = find(state, profile, headers, refuse)?;
     if message.kind() != MessageKind::Request {
-        session.conversation.take(message);
+        session.conversation.receive(message);
         return Ok(empty(StatusCode::ACCEPTED));
     }
     let conversation = session.conversation.clone();
     let ids = RequestIds::One(message.id().map(ToOwned::to_owned));
-    let answer = |stream: Arc<EventStream>| -> ResponseFuture {
-        Box::pin(conversation.answer(message, stream))
+    let response = |stream: Arc<EventStream>| -> ResponseFuture {
+        Box::pin(conversation.handle(message, stream))
     };
-    Ok(respond(state, &session, ids, answer).await)
+    Ok(respond(state, &session, ids, response).await)
 }
 
-/// Answers several messages at once, for the one revision that has this.
-pub(super) async fn answer_batch(
+/// Handles a batch, which only one revision has.
+pub(super) async fn handle_batch(
     state: &HttpState,
     profile: &str,
     headers: &HeaderMap,
     text: Bytes,
 ) -> Result<Response, Response> {
-    let none = || {
-        let why = "one message per request: only revision 2025-03-26 has batches";
+    let no_batches = || {
+        let why = "only revision 2025-03-26 has batches; send one message per request";
         let status = StatusCode::BAD_REQUEST;
         Err(protocol_error(status, code::INVALID_REQUEST, why))
     };
     if headers::value(headers, SESSION).is_none() {
-        return none();
+        return no_batches();
     }
     check_legacy_version(headers)?;
     let session = find(state, profile, headers, protocol_error)?;
     if session.conversation.revision() != Some(BATCH_REVISION) {
-        return none();
+        return no_batches();
     }
     let batch = batch::read_batch(&text, state.limits.batch_messages).map_err(into_http)?;
     let conversation = session.conversation.clone();
-    if !batch::wants_answer(&batch) {
+    if !batch::needs_response(&batch) {
         for message in batch.into_iter().flatten() {
-            conversation.take(message);
+            conversation.receive(message);
         }
         return Ok(empty(StatusCode::ACCEPTED));
     }
     let ids = batch.iter().flatten().filter_map(Message::id);
     let ids = RequestIds::Batch(ids.map(ToOwned::to_owned).collect());
-    let answer = |stream: Arc<EventStream>| -> ResponseFuture {
-        Box::pin(batch::answer_batch(conversation, batch, stream))
+    let response = |stream: Arc<EventStream>| -> ResponseFuture {
+        Box::pin(batch::handle_batch(conversation, batch, stream))
     };
-    Ok(respond(state, &session, ids, answer).await)
+    Ok(respond(state, &session, ids, response).await)
 }
 
-/// Answers the handshake. The client learns its session by a header.
-async fn begin(state: &HttpState, profile: &str, message: Message) -> Result<Response, Response> {
+/// Handles the handshake and returns the session id in a header.
+async fn start(state: &HttpState, profile: &str, message: Message) -> Result<Response, Response> {
     let conversation = state.gateway.begin(profile);
     let conversation = conversation.ok_or_else(|| no_such_profile(state))?;
     let sink = Arc::new(EventStream::ephemeral(&state.limits));
-    let answer = conversation.clone().answer(message, sink).await;
-    let mut response = match answer {
-        Some(answer) => into_http(answer),
+    let response = conversation.clone().handle(message, sink).await;
+    let mut response = match response {
+        Some(response) => into_http(response),
         None => empty(StatusCode::ACCEPTED),
     };
     let id = conversation.session_id();
@@ -110,7 +107,7 @@ async fn begin(state: &HttpState, profile: &str, message: Message) -> Result<Res
     Ok(response)
 }
 
-/// The session that the headers name, or the answer that tells what is wrong.
+/// Finds the session in the headers, or returns an error response.
 pub(super) fn find(
     state: &HttpState,
     profile: &str,
@@ -118,7 +115,7 @@ pub(super) fn find(
     refuse: impl Fn(StatusCode, i64, &str) -> Response,
 ) -> Result<SessionRef, Response> {
     let Some(id) = headers::value(headers, SESSION) else {
-        let why = "header `Mcp-Session-Id` is missing; begin with `initialize`";
+        let why = "header `Mcp-Session-Id` is missing; send `initialize` first";
         return Err(refuse(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why));
     };
     match state.gateway.session(profile, id) {
@@ -127,32 +124,32 @@ pub(super) fn find(
             conversation,
         }),
         None => {
-            let why = "this session is over; begin a new one with `initialize`";
-            Err(refuse(StatusCode::NOT_FOUND, SESSION_NOT_FOUND, why))
+            let why = "the session has ended; start a new one with `initialize`";
+            Err(refuse(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, why))
         }
     }
 }
 
-/// The client's going away is no cancel: the request goes on for a while and its answer is kept.
+/// Runs a request that continues for a while after its connection closes. Its response is kept.
 async fn respond(
     state: &HttpState,
     session: &SessionRef,
     ids: RequestIds,
-    answer: impl FnOnce(Arc<EventStream>) -> ResponseFuture,
+    response: impl FnOnce(Arc<EventStream>) -> ResponseFuture,
 ) -> Response {
     let stream = Arc::new(EventStream::resumable(&state.limits));
-    let resumable = DetachedContext {
+    let detached = DetachedContext {
         abandoned: state.abandoned.clone(),
         session: session.id.clone(),
         ids,
     };
-    let call = PendingResponse::resumable(answer(stream.clone()), stream, resumable);
+    let call = PendingResponse::resumable(response(stream.clone()), stream, detached);
     call.respond(&state.response_timer, |stream| {
         if headers::supports_priming(session.conversation.revision()) {
             stream.prime();
         }
-        let streams = state.replay.of(&session.id, &session.conversation);
-        streams.keep(stream.clone());
+        let streams = state.replay.get(&session.id, &session.conversation);
+        streams.insert(stream.clone());
     })
     .await
 }

@@ -1,15 +1,15 @@
-//! `/metrics`: what was counted, for whoever collects it.
+//! The `/metrics` endpoint.
 
 use axum::Router;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-/// Where it is found.
+/// The path of the endpoint.
 const METRICS_PATH: &str = "/metrics";
 
-/// A route that answers with a page that is written anew for each request, for [`super::Site::with`]. It must not be
-/// served without a site's checks.
+/// Creates a route that renders `page` for each request, for [`super::Site::with`]. It must not be served without the
+/// access check of a site.
 pub fn metrics_route(
     content_type: &'static str,
     page: impl Fn() -> String + Clone + Send + Sync + 'static,

@@ -2,9 +2,10 @@
 
 use axum::http::HeaderMap;
 use memchr::memmem;
+use pegboard_jsonrpc::code;
 use serde_json::Value;
 
-use super::headers::{HEADER_MISMATCH, decode_value, value};
+use super::headers::{decode_value, value};
 use crate::gateway::Gateway;
 use crate::message::Message;
 use crate::meta_tools;
@@ -25,7 +26,7 @@ pub(super) fn check_arguments(
     match mismatch(gateway, profile, headers, message) {
         Some(header) => {
             let why = format!("header `Mcp-Param-{header}` and body do not say the same");
-            Err(message.refuse(400, HEADER_MISMATCH, &why))
+            Err(message.refuse(400, code::HEADER_MISMATCH, &why))
         }
         None => Ok(()),
     }
@@ -43,12 +44,8 @@ fn mismatch(
         return None;
     }
     let surface = view.surface(gateway.hub());
-    let written = view.profile.sole_server();
-    let written = written.map(|server| format!("{server}/{name}"));
-    let tool = surface
-        .catalog
-        .find(written.as_deref().unwrap_or(name))
-        .ok()?;
+    let tool = surface.catalog.find(&view.profile.qualified(name)).ok()?;
+    message.set_tool(tool.resolved());
     let definition = tool.definition();
     memmem::find(definition.as_bytes(), ANNOTATION.as_bytes())?;
     if !view.profile.lists(&tool) {

@@ -1,7 +1,7 @@
-//! The HTTP face: Streamable HTTP of both protocol eras at `/mcp` and `/mcp/{profile}`.
+//! The Streamable HTTP transport of both protocol eras, at `/mcp` and `/mcp/{profile}`.
 //!
-//! Invariant: no route, and no 404 either, is reached past the checks of [`Site`].
-//! Invariant: a modern request ends with its connection; a legacy one goes on, and its answer is kept.
+//! Invariant: every request passes the checks of [`Site`] before any response, including 404.
+//! Invariant: a modern request ends with its connection; a legacy one continues, and its response is kept.
 
 mod abandoned;
 mod access;
@@ -46,7 +46,6 @@ pub use access::{Access, UnprotectedAddress};
 pub use body::{BodyError, read_body};
 pub use metrics::metrics_route;
 pub use principal::{Login, LoginProvider, PAGE_KEY_HEADER, Principal, Role};
-pub use refusal::plain_error;
 pub use serve::serve;
 pub use site::Site;
 pub use token::{
@@ -54,13 +53,13 @@ pub use token::{
     served_admin_token, served_token, stored_admin_token, stored_token, token,
 };
 
-/// Where a client that shows no token still gets an answer, because it holds nothing.
+/// Served without a token, because it reveals nothing.
 pub(crate) const HEALTH_PATH: &str = "/healthz";
 
-/// Where clients of the protocol connect: they show a token, never a cookie.
+/// The path of the MCP endpoint. Its clients authenticate with a token, never with a cookie.
 const PROTOCOL_PATH: &str = "/mcp";
 
-/// What the handlers share.
+/// State shared by the handlers of the MCP endpoint.
 #[derive(Clone)]
 struct HttpState {
     gateway: Gateway,
@@ -68,7 +67,7 @@ struct HttpState {
     replay: Arc<replay::ReplayStore>,
     response_timer: Arc<response_timer::ResponseTimer>,
     abandoned: Arc<abandoned::AbandonedRequests>,
-    /// Room for large messages.
+    /// Memory budget for large messages.
     bodies: ByteBudget,
 }
 
@@ -85,15 +84,15 @@ impl HttpState {
         }
     }
 
-    /// Answers what was sent to a path of the protocol.
-    async fn answer(&self, head: Parts, body: impl HttpBody<Data = Bytes> + Unpin) -> Response {
-        let answer = match head.method {
-            Method::POST => post::take(self, &head, body).await,
+    /// Handles a request to the MCP endpoint.
+    async fn handle(&self, head: Parts, body: impl HttpBody<Data = Bytes> + Unpin) -> Response {
+        let response = match head.method {
+            Method::POST => post::handle(self, &head, body).await,
             Method::GET => session::open(self, head.uri.path(), &head.headers),
             Method::DELETE => session::end(self, head.uri.path(), &head.headers),
             _ => Err(session::only_post()),
         };
-        match answer {
+        match response {
             Ok(response) | Err(response) => response,
         }
     }

@@ -1,4 +1,4 @@
-//! Requests of the revisions without sessions: each stands by itself and ends with its connection.
+//! Handles requests of the stateless revisions. Each request is independent and ends with its connection.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::refusal::{empty, protocol_error};
 use crate::message::{Message, MessageKind};
 use crate::response::code;
 
-pub(super) async fn answer(
+pub(super) async fn handle(
     state: &HttpState,
     profile: &str,
     headers: &HeaderMap,
@@ -24,11 +24,10 @@ pub(super) async fn answer(
 ) -> Result<Response, Response> {
     match message.kind() {
         MessageKind::Request => {}
-        // Closing the stream cancels here, so a notification has nothing to say.
+        // Closing the stream cancels a request here, so notifications are ignored.
         MessageKind::Notification => return Ok(empty(StatusCode::ACCEPTED)),
         MessageKind::Response => {
-            let why =
-                "this revision has no answers of clients; retry the request with `inputResponses`";
+            let why = "this revision has no responses from clients; retry the request with `inputResponses`";
             let status = StatusCode::BAD_REQUEST;
             return Err(protocol_error(status, code::INVALID_REQUEST, why));
         }
@@ -38,7 +37,7 @@ pub(super) async fn answer(
     let conversation = state.gateway.begin(profile);
     let conversation = conversation.ok_or_else(|| no_such_profile(state))?;
     let stream = Arc::new(EventStream::ephemeral(&state.limits));
-    let answer = Box::pin(conversation.answer(message, stream.clone()));
-    let call = PendingResponse::ephemeral(answer, stream);
+    let response = Box::pin(conversation.handle(message, stream.clone()));
+    let call = PendingResponse::ephemeral(response, stream);
     Ok(call.respond(&state.response_timer, |_| ()).await)
 }

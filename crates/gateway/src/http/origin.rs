@@ -1,7 +1,6 @@
-//! Origins of pages that run on this very machine.
+//! Loopback origins.
 
-/// Whether a page of this origin was loaded from this machine. Browsers write origins without a path,
-/// and nothing else passes.
+/// Whether a page of this origin was loaded from this machine. Origins have no path; anything else is rejected.
 pub(super) fn is_loopback_origin(origin: &str) -> bool {
     let rest = origin
         .strip_prefix("http://")
@@ -24,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_sec_03_a_name_that_only_looks_like_loopback_is_none() {
+    fn r_sec_03_lookalikes_of_loopback_origins_are_rejected() {
         for good in [
             "http://localhost",
             "https://localhost:5173",

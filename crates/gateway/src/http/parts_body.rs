@@ -1,4 +1,4 @@
-//! An answer of several pieces as one body of known length, written without copying it together.
+//! Sends the parts of a response as one body of known length, without concatenating them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -13,25 +13,25 @@ use hyper::body::{Frame, SizeHint};
 
 use super::refusal::json;
 
-/// The HTTP answer for an answer of the protocol.
-pub(super) fn into_http(answer: crate::Response) -> Response {
-    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
-    match <[Bytes; 1]>::try_from(answer.parts) {
+/// Converts a JSON-RPC response to an HTTP response.
+pub(super) fn into_http(response: crate::Response) -> Response {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::OK);
+    match <[Bytes; 1]>::try_from(response.parts) {
         Ok([one]) => json(status, one),
         Err(parts) => {
-            let left = parts.iter().map(|part| part.len() as u64).sum();
-            let pieces = PartsBody {
+            let remaining = parts.iter().map(|part| part.len() as u64).sum();
+            let body = PartsBody {
                 parts: parts.into(),
-                left,
+                remaining,
             };
-            json(status, Body::new(pieces))
+            json(status, Body::new(body))
         }
     }
 }
 
 struct PartsBody {
     parts: VecDeque<Bytes>,
-    left: u64,
+    remaining: u64,
 }
 
 impl HttpBody for PartsBody {
@@ -44,7 +44,7 @@ impl HttpBody for PartsBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let part = self.parts.pop_front();
         let length = part.as_ref().map_or(0, |part| part.len() as u64);
-        self.left = self.left.saturating_sub(length);
+        self.remaining = self.remaining.saturating_sub(length);
         Poll::Ready(part.map(|part| Ok(Frame::data(part))))
     }
 
@@ -53,6 +53,6 @@ impl HttpBody for PartsBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.remaining)
     }
 }

@@ -1,4 +1,4 @@
-//! A request under way: answered by plain JSON when nothing comes before the answer, else as a stream.
+//! A request in progress: the response is plain JSON if no message precedes it, else an event stream.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -23,50 +23,50 @@ use super::refusal::empty;
 use super::response_timer::{ResponseTimer, TimerGuard};
 use super::session::AttachGuard;
 
-/// An answer that takes longer is given as a stream: proxies and clients see that something is there.
+/// A response that takes longer becomes a stream, so that proxies and clients see activity.
 const PLAIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a quiet stream gives a sign of life.
+/// How often an idle stream sends a keep-alive comment.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The answer of the core, on its way.
+/// The future of a response.
 pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Option<crate::Response>> + Send>>;
 
-/// A request under way.
+/// A request in progress.
 pub(super) struct PendingResponse {
-    answer: Option<ResponseFuture>,
+    response: Option<ResponseFuture>,
     stream: Arc<EventStream>,
-    /// How it goes on when the client's connection is gone; `None` if it ends then.
-    resumable: Option<DetachedContext>,
+    /// How the request continues after its connection closes. `None` if it ends then.
+    detached: Option<DetachedContext>,
 }
 
 impl PendingResponse {
     /// A request that ends with its connection.
-    pub(super) fn ephemeral(answer: ResponseFuture, stream: Arc<EventStream>) -> Self {
+    pub(super) fn ephemeral(response: ResponseFuture, stream: Arc<EventStream>) -> Self {
         Self {
-            answer: Some(answer),
+            response: Some(response),
             stream,
-            resumable: None,
+            detached: None,
         }
     }
 
-    /// A request that goes on without its connection for a while; its answer stays in the stream.
+    /// A request that continues for a while without its connection. Its response is kept in the stream.
     pub(super) fn resumable(
-        answer: ResponseFuture,
+        response: ResponseFuture,
         stream: Arc<EventStream>,
-        resumable: DetachedContext,
+        detached: DetachedContext,
     ) -> Self {
         Self {
-            answer: Some(answer),
+            response: Some(response),
             stream,
-            resumable: Some(resumable),
+            detached: Some(detached),
         }
     }
 
-    /// The HTTP answer. `at_stream` is called before it becomes a stream.
+    /// Waits for the HTTP response. Calls `before_stream` before it becomes a stream.
     pub(super) async fn respond(
         mut self,
         response_timer: &Arc<ResponseTimer>,
-        at_stream: impl FnOnce(&Arc<EventStream>),
+        before_stream: impl FnOnce(&Arc<EventStream>),
     ) -> Response {
         let mut wait = None;
         let first =
@@ -74,15 +74,17 @@ impl PendingResponse {
                 .await;
         drop(wait);
         match first {
-            FirstOutput::Response(Some(answer)) if !self.stream.has_unread() => into_http(answer),
+            FirstOutput::Response(Some(response)) if !self.stream.has_unread() => {
+                into_http(response)
+            }
             FirstOutput::Response(None) if !self.stream.has_unread() => empty(StatusCode::ACCEPTED),
-            FirstOutput::Response(answer) => {
-                at_stream(&self.stream);
-                self.finish(answer);
+            FirstOutput::Response(response) => {
+                before_stream(&self.stream);
+                self.finish(response);
                 self.into_stream()
             }
             FirstOutput::Stream => {
-                at_stream(&self.stream);
+                before_stream(&self.stream);
                 self.into_stream()
             }
         }
@@ -94,35 +96,35 @@ impl PendingResponse {
         wait: &mut Option<TimerGuard>,
         context: &mut Context<'_>,
     ) -> Poll<FirstOutput> {
-        if let Poll::Ready(answer) = self.poll_answer(context) {
-            return Poll::Ready(FirstOutput::Response(answer));
+        if let Poll::Ready(response) = self.poll_response(context) {
+            return Poll::Ready(FirstOutput::Response(response));
         }
         if self.stream.poll_waiting(context).is_ready() {
             return Poll::Ready(FirstOutput::Stream);
         }
         match wait {
-            Some(wait) => wait.poll_over(context).map(|()| FirstOutput::Stream),
+            Some(wait) => wait.poll_elapsed(context).map(|()| FirstOutput::Stream),
             None => {
-                *wait = Some(response_timer.begin(PLAIN_RESPONSE_TIMEOUT, context));
+                *wait = Some(response_timer.register(PLAIN_RESPONSE_TIMEOUT, context));
                 Poll::Pending
             }
         }
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Option<crate::Response>> {
-        let Some(answer) = &mut self.answer else {
+    fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<Option<crate::Response>> {
+        let Some(response) = &mut self.response else {
             return Poll::Pending;
         };
-        let polled = answer.as_mut().poll(context);
+        let polled = response.as_mut().poll(context);
         if polled.is_ready() {
-            self.answer = None;
+            self.response = None;
         }
         polled
     }
 
-    fn finish(&self, answer: Option<crate::Response>) {
-        match answer {
-            Some(answer) => self.stream.finish(answer.parts),
+    fn finish(&self, response: Option<crate::Response>) {
+        match response {
+            Some(response) => self.stream.finish(response.parts),
             None => self.stream.end(),
         }
     }
@@ -140,36 +142,36 @@ enum FirstOutput {
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        if let (Some(answer), Some(resumable)) = (self.answer.take(), self.resumable.take()) {
-            resumable.detach(answer, self.stream.clone());
+        if let (Some(response), Some(detached)) = (self.response.take(), self.detached.take()) {
+            detached.detach(response, self.stream.clone());
         }
     }
 }
 
-/// The body of a stream.
+/// The body of an event stream.
 pub(super) struct EventBody {
     reader: StreamReader,
-    call: Option<PendingResponse>,
-    /// Held while somebody reads.
-    _place: Option<AttachGuard>,
+    pending: Option<PendingResponse>,
+    /// Keeps the sink attached while the stream is read.
+    _attached: Option<AttachGuard>,
     quiet: Pin<Box<Sleep>>,
 }
 
 impl EventBody {
-    /// The events of a call that is under way.
-    fn of_call(reader: StreamReader, call: PendingResponse) -> Self {
+    /// The events of a request in progress.
+    fn of_call(reader: StreamReader, pending: PendingResponse) -> Self {
         Self {
-            call: Some(call),
+            pending: Some(pending),
             ..Self::of(reader, None)
         }
     }
 
-    /// The events of a stream; the place is given back when nobody reads any more.
-    pub(super) fn of(reader: StreamReader, place: Option<AttachGuard>) -> Self {
+    /// The events of a stream. `attached` is dropped when the client stops reading.
+    pub(super) fn of(reader: StreamReader, attached: Option<AttachGuard>) -> Self {
         Self {
             reader,
-            call: None,
-            _place: place,
+            pending: None,
+            _attached: attached,
             quiet: Box::pin(tokio::time::sleep(KEEP_ALIVE_INTERVAL)),
         }
     }
@@ -184,10 +186,10 @@ impl HttpBody for EventBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        if let Some(call) = &mut this.call
-            && let Poll::Ready(answer) = call.poll_answer(context)
+        if let Some(pending) = &mut this.pending
+            && let Poll::Ready(response) = pending.poll_response(context)
         {
-            call.finish(answer);
+            pending.finish(response);
         }
         let event = match this.reader.poll_next(context) {
             Poll::Ready(event) => event,
@@ -202,13 +204,13 @@ impl HttpBody for EventBody {
     }
 }
 
-/// The answer whose body is a stream of events.
+/// The HTTP response with an event stream as its body.
 pub(super) fn event_stream(events: EventBody) -> Response {
     let mut response = Response::new(Body::new(events));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Proxies must not hold events back.
+    // Proxies must not buffer events.
     let name = HeaderName::from_static("x-accel-buffering");
     headers.insert(name, HeaderValue::from_static("no"));
     response

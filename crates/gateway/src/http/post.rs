@@ -1,21 +1,22 @@
-//! `POST /mcp`: one message of a client, of either era.
+//! `POST /mcp`: one message or batch of a client of either era.
 
 use axum::body::HttpBody;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
+use pegboard_jsonrpc::revision;
 use serde_json::json;
 
 use super::HttpState;
 use super::parts_body::into_http;
-use super::refusal::json as json_answer;
+use super::refusal::json as json_response;
 use super::{body, headers, legacy, modern};
 use crate::batch::is_batch;
 use crate::message::Message;
 
-/// The answer, or what is wrong with the request.
-pub(super) async fn take(
+/// Handles a POST. Both variants are responses; `Err` allows `?`.
+pub(super) async fn handle(
     state: &HttpState,
     head: &Parts,
     body: impl HttpBody<Data = Bytes> + Unpin,
@@ -25,24 +26,24 @@ pub(super) async fn take(
     headers::check_accept(&head.headers, true)?;
     let text = body::read(&head.headers, body, &state.limits, &state.bodies).await?;
     if is_batch(&text) {
-        return legacy::answer_batch(state, profile, &head.headers, text).await;
+        return legacy::handle_batch(state, profile, &head.headers, text).await;
     }
     let message = Message::parse(text).map_err(into_http)?;
     if is_modern(&message, headers::version(&head.headers)) {
-        modern::answer(state, profile, &head.headers, message).await
+        modern::handle(state, profile, &head.headers, message).await
     } else {
-        legacy::answer(state, profile, &head.headers, message).await
+        legacy::handle(state, profile, &head.headers, message).await
     }
 }
 
-/// A message is modern when it says so itself, or when its headers do; the handshake of the older
-/// revisions never is unless it says so itself.
+/// Whether the message or its headers have a stateless revision. For `initialize`, which modern revisions do not
+/// have, only the message counts.
 fn is_modern(message: &Message, version: Option<&str>) -> bool {
     message.protocol_version().is_some()
-        || (version.is_some_and(headers::is_modern) && message.method() != "initialize")
+        || (version.is_some_and(revision::is_modern) && message.method() != "initialize")
 }
 
-/// The profile that a path names; empty for `/mcp`.
+/// The profile name in a path. Empty for `/mcp`.
 pub(super) fn profile<'p>(state: &HttpState, path: &'p str) -> Result<&'p str, Response> {
     let name = path.strip_prefix("/mcp").unwrap_or_default();
     let name = name.strip_prefix('/').unwrap_or(name);
@@ -57,7 +58,7 @@ pub(super) fn no_such_profile(state: &HttpState) -> Response {
     let body = json!({
         "error": "no such profile",
         "profiles": names,
-        "remedy": "Use `/mcp` or `/mcp/NAME` with one of `profiles`; they stand under `[profiles.NAME]` in the config file.",
+        "remedy": "Use `/mcp`, or `/mcp/NAME` with one of `profiles`. Define profiles in the config file as `[profiles.NAME]`.",
     });
-    json_answer(StatusCode::NOT_FOUND, body.to_string())
+    json_response(StatusCode::NOT_FOUND, body.to_string())
 }

@@ -1,4 +1,4 @@
-//! Who a request comes from, as far as the guard could tell.
+//! The identity and role of the sender of a request.
 
 use std::sync::Arc;
 
@@ -6,39 +6,37 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use blake3::Hash;
 
-/// What whoever sent a request may do.
+/// What the sender of a request may do. Each role includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Get the frame of a page, which holds no content. A browser has this role when it sends the cookie of a login
-    /// without the page key.
+    /// Load page frames without content. The role of a browser that sends a login cookie without the page key.
     Frame,
-    /// Read, and call tools under the policies.
+    /// Read, and call tools subject to the policies.
     Caller,
-    /// Change the configuration, the policies, and what gets started.
+    /// Change the configuration and policies, and start servers.
     Admin,
 }
 
-/// Who sent a request. The guard puts one into the extensions of every request that it lets through, except to
-/// paths that are open to everybody.
+/// The sender of a request. The access check stores it in the request's extensions, except for public paths.
 #[derive(Clone, Debug)]
 pub struct Principal {
-    /// What they may do.
+    /// The sender's role.
     pub role: Role,
-    /// The browser that was logged in, when it is one.
+    /// The login, if the sender is a browser.
     pub login: Option<Login>,
 }
 
-/// A browser in which a person has logged in. Its cookie reaches every port of the host, so the cookie alone opens
-/// nothing; the page key is in the storage of our own origin, which pages of other ports cannot read.
+/// A browser in which a person has logged in. Its cookie is sent to every port of the host, so the cookie alone opens
+/// nothing. The page key is in the storage of our own origin, which pages of other ports cannot read.
 #[derive(Clone)]
 pub struct Login {
-    /// Tells logins apart in the log of activity. It is not secret.
+    /// Identifies the login in the activity log. Not secret.
     pub id: Arc<str>,
     page_key: Hash,
 }
 
 impl Login {
-    /// A login with the hash of its page key.
+    /// Creates a login with the hash of its page key.
     pub fn new(id: impl Into<Arc<str>>, page_key: Hash) -> Self {
         Self {
             id: id.into(),
@@ -46,14 +44,14 @@ impl Login {
         }
     }
 
-    /// Whether a request presents the page key of this login. Hashes are compared in constant time.
+    /// Whether a request has the page key of this login. Hashes are compared in constant time.
     pub fn is_proven_by(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(PAGE_KEY_HEADER);
         shown.is_some_and(|shown| blake3::hash(shown.as_bytes()) == self.page_key)
     }
 }
 
-/// The key stays out of logs.
+/// Omits the key.
 impl std::fmt::Debug for Login {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Login")
@@ -62,20 +60,20 @@ impl std::fmt::Debug for Login {
     }
 }
 
-/// The header in which a page of ours presents the page key of its login.
+/// The header with which our pages send the page key of their login.
 pub const PAGE_KEY_HEADER: &str = "x-pegboard-page-key";
 
-/// Whoever keeps the logins of browsers.
+/// Looks up browser logins.
 pub trait LoginProvider: Send + Sync {
-    /// Whether the request is for something that holds no secret and is needed to log in.
+    /// Whether the requested path needs no login, such as the login page itself.
     fn is_public(&self, head: &Parts) -> bool;
 
-    /// Whether the request is for a page that has a frame without content.
+    /// Whether the requested path is a page with a content-free frame.
     fn is_page(&self, head: &Parts) -> bool;
 
-    /// The login that the cookies of a request name.
+    /// The login that belongs to the cookies of a request.
     fn login(&self, headers: &HeaderMap) -> Option<Login>;
 
-    /// The path of the page that a person is sent to who has not logged in.
+    /// The path of the login page.
     fn login_page(&self) -> &'static str;
 }

@@ -1,4 +1,4 @@
-//! Answers to what is no use of the protocol.
+//! HTTP responses for errors and empty results.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
@@ -11,7 +11,7 @@ use super::access::AccessError;
 use super::request_check::require_bearer;
 use crate::response::{self, rpc};
 
-/// An answer with a JSON body.
+/// A response with a JSON body.
 pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -20,21 +20,21 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(super) fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
 }
 
-/// A JSON-RPC error about a message whose id is not known.
+/// A JSON-RPC error for a message whose id is unknown.
 pub(super) fn protocol_error(status: StatusCode, code: i64, why: &str) -> Response {
     let error = response::Response::error(None, status.as_u16(), &rpc(code, why));
     json(status, error.into_bytes())
 }
 
-/// An error outside the protocol: its code, what is wrong, and the next step.
-pub fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &str) -> Response {
+/// An error response outside MCP, with the error code, message and remedy.
+fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &str) -> Response {
     let error = json!({
         "code": reason.code(),
         "message": message,
@@ -44,9 +44,9 @@ pub fn plain_error(status: StatusCode, reason: Reason, message: &str, remedy: &s
     json(status, json!({ "error": error }).to_string())
 }
 
-/// The answer to what the guard does not let through.
-pub(super) fn access_denied(refused: AccessError) -> Response {
-    let (status, reason) = match refused {
+/// The response to a request that fails the access check.
+pub(super) fn access_denied(error: AccessError) -> Response {
+    let (status, reason) = match error {
         AccessError::Host => (StatusCode::FORBIDDEN, Reason::HostRefused),
         AccessError::Origin => (StatusCode::FORBIDDEN, Reason::OriginRefused),
         AccessError::Token => (StatusCode::UNAUTHORIZED, Reason::TokenWrong),
@@ -59,7 +59,7 @@ pub(super) fn access_denied(refused: AccessError) -> Response {
         }
     };
     let mut response = plain_error(status, reason, reason.title(), reason.remedy());
-    if refused == AccessError::Token {
+    if error == AccessError::Token {
         require_bearer(response.headers_mut());
     }
     response

@@ -1,13 +1,13 @@
-//! The streams of legacy sessions, kept for clients that come back.
+//! Keeps the streams of legacy sessions for clients that reconnect.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use pegboard_model::Limits;
 
 use super::event_stream::EventStream;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, lock};
 
 /// The streams of all sessions.
 pub(super) struct ReplayStore {
@@ -18,17 +18,17 @@ pub(super) struct ReplayStore {
 /// The streams of one session.
 pub(super) struct SessionStreams {
     limits: Arc<Limits>,
-    /// What belongs to no request.
+    /// The stream for messages that belong to no request.
     general: Arc<EventStream>,
-    /// SessionStreams that answer a request, oldest first.
-    answers: Mutex<VecDeque<Arc<EventStream>>>,
-    /// Makes names differ from those that an earlier run of the program gave.
+    /// The streams of requests, oldest first.
+    request_streams: Mutex<VecDeque<Arc<EventStream>>>,
+    /// Distinguishes stream names from those of an earlier process.
     run: u32,
     next: AtomicU64,
     session: Weak<Conversation>,
 }
 
-/// Which event a client saw last.
+/// The last event that a client received.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LastEvent<'a> {
     stream: &'a str,
@@ -43,11 +43,11 @@ impl<'a> LastEvent<'a> {
     }
 }
 
-/// A stream to go on with.
+/// A stream to resume.
 pub(super) struct ResumedStream {
     pub(super) stream: Arc<EventStream>,
     pub(super) last: Option<u64>,
-    /// Whether it is the one for what belongs to no request.
+    /// Whether it is the stream for messages that belong to no request.
     pub(super) is_general: bool,
 }
 
@@ -59,9 +59,9 @@ impl ReplayStore {
         }
     }
 
-    /// The streams of a session.
-    pub(super) fn of(&self, id: &Arc<str>, session: &Arc<Conversation>) -> Arc<SessionStreams> {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns the streams of a session, creating them if necessary.
+    pub(super) fn get(&self, id: &Arc<str>, session: &Arc<Conversation>) -> Arc<SessionStreams> {
+        let mut sessions = lock(&self.sessions);
         if let Some(streams) = sessions.get(id) {
             return streams.clone();
         }
@@ -76,9 +76,9 @@ impl ReplayStore {
         streams
     }
 
-    /// Ends the streams of a session that is over.
+    /// Removes the streams of an ended session.
     pub(super) fn forget(&self, id: &str) {
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = lock(&self.sessions);
         if let Some(streams) = sessions.remove(id) {
             streams.general.end();
         }
@@ -88,7 +88,7 @@ impl ReplayStore {
 impl SessionStreams {
     fn new(limits: Arc<Limits>, session: &Arc<Conversation>) -> Self {
         let mut random = [0; 4];
-        // Without random bytes names may repeat those of an earlier run, which costs a replay at most.
+        // Without randomness, names may collide with those of an earlier process; at worst a replay fails.
         let _ = getrandom::fill(&mut random);
         let run = u32::from_le_bytes(random);
         let general = Arc::new(EventStream::resumable(&limits));
@@ -96,23 +96,22 @@ impl SessionStreams {
         Self {
             limits,
             general,
-            answers: Mutex::default(),
+            request_streams: Mutex::default(),
             run,
             next: AtomicU64::new(0),
             session: Arc::downgrade(session),
         }
     }
 
-    /// Names the stream of an answer and keeps it for a client that comes back; the oldest that have
-    /// ended are forgotten.
-    pub(super) fn keep(&self, stream: Arc<EventStream>) {
+    /// Names the stream of a request and keeps it for reconnects. Removes the oldest ended streams beyond the limits.
+    pub(super) fn insert(&self, stream: Arc<EventStream>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         stream.set_name(format!("c{:x}.{number:x}", self.run));
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.push_back(stream);
-        let mut ended = answers.iter().filter(|stream| stream.has_ended()).count();
-        let mut bytes: usize = answers.iter().map(|stream| stream.bytes()).sum();
-        answers.retain(|stream| {
+        let mut streams = lock(&self.request_streams);
+        streams.push_back(stream);
+        let mut ended = streams.iter().filter(|stream| stream.has_ended()).count();
+        let mut bytes: usize = streams.iter().map(|stream| stream.bytes()).sum();
+        streams.retain(|stream| {
             let too_many = ended > self.limits.replay_streams || bytes > self.limits.replay_bytes;
             if !too_many || !stream.has_ended() {
                 return true;
@@ -123,7 +122,7 @@ impl SessionStreams {
         });
     }
 
-    /// The stream that a client wants to go on with; `None` when its answer is no longer kept.
+    /// Finds the stream to resume. Returns `None` if it is no longer kept.
     pub(super) fn find(&self, last: Option<LastEvent<'_>>) -> Option<ResumedStream> {
         let general = |last| ResumedStream {
             stream: self.general.clone(),
@@ -136,15 +135,15 @@ impl SessionStreams {
         if last.stream == self.general.name() {
             return Some(general(Some(last.number)));
         }
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = answers.iter().find(|stream| stream.name() == last.stream);
-        match answer {
+        let streams = lock(&self.request_streams);
+        let stream = streams.iter().find(|stream| stream.name() == last.stream);
+        match stream {
             Some(stream) => Some(ResumedStream {
                 stream: stream.clone(),
                 last: Some(last.number),
                 is_general: false,
             }),
-            // What belongs to no request goes on under a new name after a restart.
+            // After a restart, the general stream continues under a new name.
             None => last.stream.starts_with('g').then(|| general(None)),
         }
     }
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_tells_its_stream_and_its_number() {
+    fn an_event_id_contains_its_stream_and_number() {
         let last = LastEvent::parse("c1f.2-17").unwrap();
         assert_eq!((last.stream, last.number), ("c1f.2", 17));
         for bad in ["", "c1", "c1-", "c1--", "c1-x", "-"] {

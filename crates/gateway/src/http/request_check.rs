@@ -1,4 +1,4 @@
-//! The one check before every route: Host, Origin, token, and what browsers ask first.
+//! The access check before every route: `Host`, `Origin`, token or login, and CORS preflight.
 
 use axum::http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -14,10 +14,10 @@ use super::access::{Access, AccessError};
 use super::principal::{LoginProvider, Principal, Role};
 use super::{HEALTH_PATH, PROTOCOL_PATH};
 
-/// How long a browser may remember what it was allowed.
+/// How long browsers may cache a preflight response.
 const PREFLIGHT_SECONDS: &str = "600";
 
-/// Who sent the request; nobody in particular where everybody may.
+/// Identifies the sender of a request. Returns `None` for public paths and preflight requests.
 pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Principal>, AccessError> {
     let headers = &head.headers;
     access.check_host(headers)?;
@@ -25,7 +25,7 @@ pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Principal>, 
     for origin in headers.get_all(ORIGIN) {
         access.check_origin(origin.to_str().map_err(|_| AccessError::Origin)?)?;
     }
-    // Browsers ask without the token whether they may send it.
+    // Browsers send preflight requests without the token.
     if is_preflight(head) || head.uri.path() == HEALTH_PATH {
         return Ok(None);
     }
@@ -50,8 +50,8 @@ pub(super) fn check(access: &Access, head: &Parts) -> Result<Option<Principal>, 
     }
 }
 
-/// A request line may name a host of its own (`GET http://host/ HTTP/1.1`), which counts before `Host`: it must be the
-/// one that was checked.
+/// Checks the host of an absolute request target (`GET http://host/ HTTP/1.1`). It has priority over `Host`, so both
+/// must be equal.
 fn check_target(head: &Parts) -> Result<(), AccessError> {
     let Some(target) = head.uri.authority() else {
         return Ok(());
@@ -63,20 +63,20 @@ fn check_target(head: &Parts) -> Result<(), AccessError> {
     }
 }
 
-/// The browser that sent the request, if it is logged in. Every program that listens on another port of this host may
-/// hold its cookie, so the cookie alone gets frames of pages and nothing else; everything that a person reads or
-/// changes takes the page key, which only pages of our own origin can read.
+/// The logged-in browser that sent the request. Programs on other ports of this host may also receive its cookie, so
+/// the cookie alone only opens page frames. Reading and changing anything requires the page key, which only pages of
+/// our own origin can read.
 fn logged_in(logins: &dyn LoginProvider, head: &Parts) -> Result<Option<Principal>, AccessError> {
     let Some(login) = logins.login(&head.headers) else {
         return Ok(None);
     };
-    let is_proven = login.is_proven_by(&head.headers);
-    let role = match (is_proven, head.method.is_safe()) {
+    let has_page_key = login.is_proven_by(&head.headers);
+    let role = match (has_page_key, head.method.is_safe()) {
         (true, true) => Role::Admin,
         (true, false) if comes_from_own_page(&head.headers) => Role::Admin,
         (_, false) => return Err(AccessError::Forged),
         (false, true) if logins.is_page(head) => Role::Frame,
-        // It may still show a token, or need none.
+        // The request may have a token, or need none.
         (false, true) => return Ok(None),
     };
     Ok(Some(Principal {
@@ -85,8 +85,8 @@ fn logged_in(logins: &dyn LoginProvider, head: &Parts) -> Result<Option<Principa
     }))
 }
 
-/// Whether a browser sends it for a page of ours, or because a person typed the address. Cookies are sent for pages
-/// of every port of this machine, so they alone prove nothing.
+/// Whether a browser sent the request for one of our pages, or because the user entered the address. Browsers send
+/// cookies to all ports of a host, so a cookie alone proves nothing.
 fn is_of_own_page(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     let site_is_own = site.is_none_or(|site| site == "same-origin" || site == "none")
@@ -96,7 +96,7 @@ fn is_of_own_page(headers: &HeaderMap) -> bool {
     site_is_own && (!headers.contains_key(ORIGIN) || has_own_origin(headers))
 }
 
-/// Whether the `Origin` is the very address that the request was sent to.
+/// Whether `Origin` equals the address that the request was sent to.
 fn has_own_origin(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let (Some(origin), Some(host)) = (text(ORIGIN), text(HOST)) else {
@@ -107,13 +107,13 @@ fn has_own_origin(headers: &HeaderMap) -> bool {
     rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
 }
 
-/// Whether the browser says that one of our own pages sends the request.
+/// Whether the browser states that one of our own pages sent the request.
 fn comes_from_own_page(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site");
     has_own_origin(headers) || site.is_some_and(|site| site == "same-origin")
 }
 
-/// Whether a person opens a page.
+/// Whether the request opens a page in a browser.
 fn is_navigation(head: &Parts) -> bool {
     let accept = head.headers.get(ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
@@ -127,24 +127,24 @@ pub(super) fn is_preflight(head: &Parts) -> bool {
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// What a page of an allowed origin may do.
-pub(super) fn preflight_headers(asked: &HeaderMap) -> HeaderMap {
+/// The headers of a preflight response.
+pub(super) fn preflight_headers(requested: &HeaderMap) -> HeaderMap {
     let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
     let age = HeaderValue::from_static(PREFLIGHT_SECONDS);
     let mut preflight_headers = HeaderMap::new();
     preflight_headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
     preflight_headers.insert(ACCESS_CONTROL_MAX_AGE, age);
-    if let Some(headers) = asked.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+    if let Some(headers) = requested.get(ACCESS_CONTROL_REQUEST_HEADERS) {
         preflight_headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, headers.clone());
     }
-    if asked.contains_key("access-control-request-private-network") {
+    if requested.contains_key("access-control-request-private-network") {
         let yes = HeaderValue::from_static("true");
         preflight_headers.insert("access-control-allow-private-network", yes);
     }
     preflight_headers
 }
 
-/// Lets a page of this origin read the answer.
+/// Allows a page of this origin to read the response.
 pub(super) fn with_cors(origin: Option<HeaderValue>, mut response: Response) -> Response {
     let Some(origin) = origin else {
         return response;
@@ -157,7 +157,7 @@ pub(super) fn with_cors(origin: Option<HeaderValue>, mut response: Response) -> 
     response
 }
 
-/// How a client without the right token is told what kind it needs.
+/// Adds the challenge for a bearer token.
 pub(super) fn require_bearer(headers: &mut HeaderMap) {
     let bearer = HeaderValue::from_static("Bearer realm=\"pegboard\"");
     headers.insert(WWW_AUTHENTICATE, bearer);

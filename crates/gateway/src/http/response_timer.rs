@@ -1,16 +1,18 @@
-//! How long requests wait for a plain answer: one timer for all of them.
+//! One timer for all requests that wait for a plain response.
 //!
-//! A timer for each request would be the earliest of all each time, and the runtime's driver would have to be told of
-//! it by a call to the system. This one is set once and moved when it rings.
+//! A timer per request would become the earliest deadline each time, which costs the runtime's driver a system call.
+//! This timer is set once and rescheduled when it fires.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// The requests that wait.
+use crate::conversation::lock;
+
+/// The waiting requests.
 #[derive(Default)]
 pub(super) struct ResponseTimer {
     state: Mutex<TimerState>,
@@ -18,7 +20,7 @@ pub(super) struct ResponseTimer {
 
 #[derive(Default)]
 struct TimerState {
-    /// In the order in which they began, which is the order in which their time is up.
+    /// In start order, which is also deadline order because all wait equally long.
     waiting: BTreeMap<u64, TimerEntry>,
     next: u64,
     is_running: bool,
@@ -30,8 +32,8 @@ struct TimerEntry {
 }
 
 impl ResponseTimer {
-    /// Begins to wait for at most `time`, which is the same for all.
-    pub(super) fn begin(self: &Arc<Self>, time: Duration, context: &Context<'_>) -> TimerGuard {
+    /// Registers a request with a timeout of `time`, which must be the same for all requests.
+    pub(super) fn register(self: &Arc<Self>, time: Duration, context: &Context<'_>) -> TimerGuard {
         let until = Instant::now() + time;
         let waker = context.waker().clone();
         let mut state = self.state();
@@ -47,7 +49,7 @@ impl ResponseTimer {
         }
     }
 
-    /// Wakes whoever waited long enough, until nobody waits.
+    /// Wakes requests whose deadline has passed, until none are left.
     async fn run(self: Arc<Self>, mut next: Instant) {
         loop {
             sleep_until(next).await;
@@ -68,19 +70,19 @@ impl ResponseTimer {
     }
 
     fn state(&self) -> MutexGuard<'_, TimerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
-/// One request that waits.
+/// A registered request. Removed when dropped.
 pub(super) struct TimerGuard {
     response_timer: Arc<ResponseTimer>,
     number: u64,
 }
 
 impl TimerGuard {
-    /// Whether the time is up. If not, the task is woken once it is.
-    pub(super) fn poll_over(&self, context: &Context<'_>) -> Poll<()> {
+    /// Ready if the deadline has passed. Otherwise wakes the task at the deadline.
+    pub(super) fn poll_elapsed(&self, context: &Context<'_>) -> Poll<()> {
         match self.response_timer.state().waiting.get_mut(&self.number) {
             None => Poll::Ready(()),
             Some(waiting) => {
@@ -108,8 +110,8 @@ mod tests {
         let mut wait = None;
         poll_fn(|context| {
             let time = Duration::from_secs(seconds);
-            let wait = wait.get_or_insert_with(|| response_timer.begin(time, context));
-            wait.poll_over(context)
+            let wait = wait.get_or_insert_with(|| response_timer.register(time, context));
+            wait.poll_elapsed(context)
         })
         .await;
         begun.elapsed().as_secs()

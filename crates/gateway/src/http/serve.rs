@@ -1,4 +1,4 @@
-//! Listening: connections within their limits, and an end that leaves nothing behind.
+//! Accepts connections within the limits, and shuts down gracefully.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -24,20 +24,20 @@ use super::connections::{BusyGuard, Connection, Connections};
 use super::refusal::json;
 use super::site::Site;
 
-/// How long requests under way may take when the program is to end.
+/// How long running requests may take at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long it may take to tell clients that their open requests are given up.
+/// How long writing the final errors for open requests may take.
 const FINAL_RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long nothing is accepted after the system could not give a connection.
+/// Pause after a failed `accept`, for example when out of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// The smallest buffer that the HTTP library takes.
+/// The minimum buffer size that hyper accepts.
 const MIN_BUFFER_BYTES: usize = 8 * 1024;
-/// What a client is told when there is no room for its connection.
+/// The response when the connection limit is reached.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
 Connection: close\r\nContent-Length: 57\r\n\r\n{\"error\":\"too many connections\",\"remedy\":\"Close some.\"}\r\n";
 
-/// Serves until `shutdown` is done: then nothing is accepted, standing streams end, requests under way
-/// get a moment, those that need longer are answered by an error, and every connection is closed.
+/// Serves until `shutdown` completes. Then stops accepting, ends long-lived streams, waits briefly for running requests,
+/// ends the others with an error, and closes all connections.
 pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
     let limits = site.limits();
     let mut builder = http1::Builder::new();
@@ -45,7 +45,7 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
         .timer(TokioTimer::new())
         .header_read_timeout(limits.http_head_time)
         .max_buf_size(limits.http_head_bytes.max(MIN_BUFFER_BYTES));
-    let room = Arc::new(Connections::new(limits.http_connections));
+    let registry = Arc::new(Connections::new(limits.http_connections));
     let first_head_time = limits.http_first_head_time;
     let (closing, closed) = watch::channel(ShutdownPhase::Open);
     let mut connections = JoinSet::new();
@@ -59,53 +59,53 @@ pub async fn serve(listener: TcpListener, site: Site, shutdown: impl Future) {
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                if !is_of_one_connection(&error) {
-                    tracing::warn!("no connection could be accepted: {error}");
+                if !is_connection_error(&error) {
+                    tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
                 continue;
             }
         };
-        let Some(place) = room.admit() else {
+        let Some(guard) = registry.admit() else {
             let _ = stream.try_write(TOO_MANY_CONNECTIONS);
             continue;
         };
         let (builder, site, closed) = (builder.clone(), site.clone(), closed.clone());
         connections.spawn(async move {
-            let must_close = place.connection.must_close(first_head_time);
-            let speaking = serve_connection(stream, &builder, site, &place.connection, closed);
+            let must_close = guard.connection.must_close(first_head_time);
+            let serving = serve_connection(stream, &builder, site, &guard.connection, closed);
             tokio::select! {
-                () = speaking => {}
+                () = serving => {}
                 () = must_close => {}
             }
         });
     }
     drop(listener);
     let _ = closing.send(ShutdownPhase::Closing);
-    all_ended(&mut connections, DRAIN_TIMEOUT).await;
-    // Also those whose clients are gone: what they set in motion is recorded and cancelled before the servers end.
+    wait_for_all(&mut connections, DRAIN_TIMEOUT).await;
+    // Includes requests whose clients are gone: their calls are cancelled and recorded before the servers stop.
     site.gateway().end_requests();
     let _ = closing.send(ShutdownPhase::Over);
-    all_ended(&mut connections, FINAL_RESPONSE_TIMEOUT).await;
+    wait_for_all(&mut connections, FINAL_RESPONSE_TIMEOUT).await;
     connections.shutdown().await;
 }
 
-/// How far the end of the program is.
+/// The phases of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ShutdownPhase {
     Open,
-    /// Requests under way may end.
+    /// Running requests may complete.
     Closing,
-    /// They are given up.
+    /// Running requests are ended.
     Over,
 }
 
-async fn all_ended(connections: &mut JoinSet<()>, within: Duration) {
+async fn wait_for_all(connections: &mut JoinSet<()>, within: Duration) {
     let ended = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(within, ended).await;
 }
 
-fn is_of_one_connection(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted
@@ -121,50 +121,49 @@ async fn serve_connection(
     connection: &Arc<Connection>,
     mut closed: watch::Receiver<ShutdownPhase>,
 ) {
-    // Answers are small and must not wait for more.
+    // Send small responses immediately.
     let _ = stream.set_nodelay(true);
     let closing = closed.clone();
-    let spoken = connection.clone();
+    let connection_state = connection.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let is_long_lived = is_long_lived(&request);
         let site = site.clone();
         let over = closing.clone();
         let closing = is_long_lived.then(|| closing.clone());
-        let busy = spoken.begin();
-        let spoken = spoken.clone();
+        let busy = connection_state.begin_request();
+        let connection_state = connection_state.clone();
         async move {
             let response = tokio::select! {
                 biased;
-                response = site.answer_authenticated(request, || spoken.mark_authenticated()) => response,
-                () = reached(over, ShutdownPhase::Over) => shutting_down(),
+                response = site.handle_with(request, || connection_state.mark_authenticated()) => response,
+                () = wait_for_phase(over, ShutdownPhase::Over) => shutting_down(),
             };
             Ok::<_, Infallible>(match is_event_stream(&response) {
-                true => as_stream(response, closing, busy),
+                true => wrap_stream(response, closing, busy),
                 false => response,
             })
         }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
-        // A connection that breaks is the client's affair.
+        // A broken connection is not our error.
         _ = connection.as_mut() => return,
-        _ = closed.wait_for(|stage| *stage >= ShutdownPhase::Closing) => connection.as_mut().graceful_shutdown(),
+        _ = closed.wait_for(|phase| *phase >= ShutdownPhase::Closing) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
 
-async fn reached(mut closing: watch::Receiver<ShutdownPhase>, stage: ShutdownPhase) {
-    let _ = closing.wait_for(|reached| *reached >= stage).await;
+async fn wait_for_phase(mut closing: watch::Receiver<ShutdownPhase>, phase: ShutdownPhase) {
+    let _ = closing.wait_for(|reached| *reached >= phase).await;
 }
 
-/// The answer to a request of the API that was open when the program had to end.
+/// The response to an API request that is open at shutdown.
 fn shutting_down() -> Response<Body> {
-    let body =
-        r#"{"error":"Pegboard is shutting down","remedy":"Send the request again once it runs."}"#;
+    let body = r#"{"error":"Pegboard is shutting down","remedy":"Send the request again after it has restarted."}"#;
     json(StatusCode::SERVICE_UNAVAILABLE, body.to_owned())
 }
 
-/// Whether the answer may be a stream that has no end of its own.
+/// Whether the response may be a stream that never ends by itself.
 fn is_long_lived(request: &Request<Incoming>) -> bool {
     request.method() == Method::GET
         || request
@@ -178,15 +177,15 @@ fn is_event_stream(response: &Response<Body>) -> bool {
     kind.is_some_and(|kind| kind == "text/event-stream")
 }
 
-/// A stream keeps its connection busy; one without an end of its own ends when the program does.
-fn as_stream(
+/// Keeps the connection busy while the stream is open, and ends a long-lived stream at shutdown.
+fn wrap_stream(
     response: Response<Body>,
     closing: Option<watch::Receiver<ShutdownPhase>>,
     busy: BusyGuard,
 ) -> Response<Body> {
     response.map(|body| {
         let closing: Pin<Box<dyn Future<Output = ()> + Send>> = match closing {
-            Some(closing) => Box::pin(reached(closing, ShutdownPhase::Closing)),
+            Some(closing) => Box::pin(wait_for_phase(closing, ShutdownPhase::Closing)),
             None => Box::pin(std::future::pending()),
         };
         Body::new(StreamBody {

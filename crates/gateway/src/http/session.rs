@@ -1,15 +1,16 @@
-//! `GET` and `DELETE` of legacy sessions: what belongs to no request, what was missed, and the end.
+//! `GET` and `DELETE` of legacy sessions: opens or resumes a stream, and ends the session.
 
 use std::sync::{Arc, Weak};
 
 use axum::http::header::ALLOW;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use pegboard_jsonrpc::revision;
 
 use super::HttpState;
 use super::event_stream::EventStream;
 use super::headers::{self, LAST_EVENT, SESSION, check_accept, check_legacy_version};
-use super::legacy::{SESSION_NOT_FOUND, find};
+use super::legacy::find;
 use super::pending::{EventBody, event_stream};
 use super::post::profile;
 use super::refusal::{empty, protocol_error};
@@ -17,7 +18,7 @@ use super::replay::LastEvent;
 use crate::conversation::{Conversation, MessageSink};
 use crate::response::code;
 
-/// Opens the stream of a session, or goes on with one that broke off.
+/// Opens the general stream of a session, or resumes an interrupted one.
 pub(super) fn open(
     state: &HttpState,
     path: &str,
@@ -27,7 +28,7 @@ pub(super) fn open(
     check_session_use(headers)?;
     check_accept(headers, false)?;
     let session = find(state, profile, headers, protocol_error)?;
-    let streams = state.replay.of(&session.id, &session.conversation);
+    let streams = state.replay.get(&session.id, &session.conversation);
     let last = headers::value(headers, LAST_EVENT).map(|id| LastEvent::parse(id).ok_or(()));
     let found = match last {
         Some(Err(())) => None,
@@ -35,11 +36,11 @@ pub(super) fn open(
         None => streams.find(None),
     };
     let found = found.ok_or_else(|| {
-        let why = "the stream of `Last-Event-ID` is no longer kept; send the request again";
+        let why = "the stream of `Last-Event-ID` is no longer available; send the request again";
         protocol_error(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why)
     })?;
     let reader = found.stream.reader(found.last);
-    let mut place = None;
+    let mut attached = None;
     if found.is_general {
         if found.last.is_none() && headers::supports_priming(session.conversation.revision()) {
             found.stream.prime();
@@ -49,12 +50,12 @@ pub(super) fn open(
             reader: reader.number(),
         });
         session.conversation.attach(sink.clone());
-        place = Some(AttachGuard {
+        attached = Some(AttachGuard {
             conversation: Arc::downgrade(&session.conversation),
             sink,
         });
     }
-    Ok(event_stream(EventBody::of(reader, place)))
+    Ok(event_stream(EventBody::of(reader, attached)))
 }
 
 /// Ends a session.
@@ -67,26 +68,26 @@ pub(super) fn end(
     check_session_use(headers)?;
     let id = headers::value(headers, SESSION).unwrap_or_default();
     if !state.gateway.end_session(profile, id) {
-        let why = "this session is over already";
+        let why = "the session has already ended";
         let status = StatusCode::NOT_FOUND;
-        return Err(protocol_error(status, SESSION_NOT_FOUND, why));
+        return Err(protocol_error(status, code::SESSION_NOT_FOUND, why));
     }
     state.replay.forget(id);
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-/// Without a session, and in revisions that have none, there is only POST.
+/// Rejects requests without a session, or of a stateless revision.
 fn check_session_use(headers: &HeaderMap) -> Result<(), Response> {
-    let modern = headers::version(headers).is_some_and(headers::is_modern);
+    let modern = headers::version(headers).is_some_and(revision::is_modern);
     if modern || !headers.contains_key(SESSION) {
         return Err(only_post());
     }
     check_legacy_version(headers)
 }
 
-/// Anything else than POST, and GET and DELETE with a session.
+/// The error for other methods than POST without a session.
 pub(super) fn only_post() -> Response {
-    let why = "send messages by POST; GET and DELETE are for sessions of older revisions";
+    let why = "send messages with POST; GET and DELETE are for sessions of older revisions";
     let status = StatusCode::METHOD_NOT_ALLOWED;
     let mut response = protocol_error(status, code::INVALID_REQUEST, why);
     let headers = response.headers_mut();
@@ -94,7 +95,7 @@ pub(super) fn only_post() -> Response {
     response
 }
 
-/// A client that is listening for what belongs to no request.
+/// Detaches the sink when the client stops reading.
 pub(super) struct AttachGuard {
     conversation: Weak<Conversation>,
     sink: Arc<dyn MessageSink>,
@@ -108,8 +109,7 @@ impl Drop for AttachGuard {
     }
 }
 
-/// The place for what belongs to no request. Its end is the end of the stream, because then the session
-/// is over.
+/// The sink for messages that belong to no request. Dropping it ends the stream, because the session has ended.
 struct SessionSink {
     stream: Arc<EventStream>,
     reader: u64,
@@ -123,6 +123,6 @@ impl MessageSink for SessionSink {
 
 impl Drop for SessionSink {
     fn drop(&mut self) {
-        self.stream.dismiss(self.reader);
+        self.stream.disconnect(self.reader);
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that is served: the protocol's path, and the routes of others, behind one check.
+//! The complete HTTP service: the MCP endpoint and additional routes, behind one access check.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::request_check::{check, is_preflight, preflight_headers, with_cors};
 use super::{HEALTH_PATH, HttpState, PROTOCOL_PATH};
 use crate::gateway::Gateway;
 
-/// What is served. Nothing of it is reached past the checks of Host, Origin and token.
+/// The HTTP service. Every request is checked for `Host`, `Origin` and token first.
 #[derive(Clone)]
 pub struct Site(Arc<SiteParts>);
 
@@ -28,27 +28,27 @@ pub struct Site(Arc<SiteParts>);
 struct SiteParts {
     access: Access,
     state: HttpState,
-    others: Router,
+    router: Router,
 }
 
 impl Site {
-    /// A site with the gateway at `/mcp` and `/mcp/{profile}`, and a page that tells whether it runs.
+    /// Creates a site with the gateway at `/mcp` and `/mcp/{profile}`, and a health endpoint.
     pub fn new(gateway: Gateway, access: Access) -> Self {
         let state = HttpState::new(gateway, access.limits().clone());
-        let others = Router::new().route(HEALTH_PATH, get(health));
+        let router = Router::new().route(HEALTH_PATH, get(health));
         Self(Arc::new(SiteParts {
             access,
             state,
-            others: others.fallback(no_such_path),
+            router: router.fallback(no_such_path),
         }))
     }
 
-    /// The same with more routes, behind the same checks.
+    /// Adds routes behind the same checks.
     #[must_use]
     pub fn with(self, routes: Router) -> Self {
         let parts = Arc::unwrap_or_clone(self.0);
         Self(Arc::new(SiteParts {
-            others: parts.others.merge(routes),
+            router: parts.router.merge(routes),
             ..parts
         }))
     }
@@ -61,20 +61,20 @@ impl Site {
         &self.0.state.gateway
     }
 
-    /// Answers one request.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response
+    /// Handles one request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<axum::BoxError>,
     {
-        self.answer_authenticated(request, || {}).await
+        self.handle_with(request, || {}).await
     }
 
-    /// The same; `known` is called when the request shows a token or a login that counts.
-    pub(super) async fn answer_authenticated<B>(
+    /// Like [`Site::handle`]. Calls `on_authenticated` if the request has a valid token or login.
+    pub(super) async fn handle_with<B>(
         &self,
         request: Request<B>,
-        known: impl FnOnce(),
+        on_authenticated: impl FnOnce(),
     ) -> Response
     where
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
@@ -84,33 +84,33 @@ impl Site {
         let origin = head.headers.get(ORIGIN).cloned();
         let principal = match check(&self.0.access, &head) {
             Ok(principal) => principal,
-            Err(refused) => {
-                // A page that may know why it is turned away must be able to read it.
-                let origin = origin.filter(|_| refused == AccessError::Token);
-                return with_cors(origin, access_denied(refused));
+            Err(error) => {
+                // A page of an allowed origin must be able to read the error.
+                let origin = origin.filter(|_| error == AccessError::Token);
+                return with_cors(origin, access_denied(error));
             }
         };
         if principal.as_ref().is_some_and(|one| one.role > Role::Frame) {
-            known();
+            on_authenticated();
         }
         if is_preflight(&head) {
-            let answer = (StatusCode::NO_CONTENT, preflight_headers(&head.headers));
-            return with_cors(origin, answer.into_response());
+            let response = (StatusCode::NO_CONTENT, preflight_headers(&head.headers));
+            return with_cors(origin, response.into_response());
         }
-        // Calls take the first way, and a router would be a large part of what they cost.
-        let answer = if is_protocol_path(&head) {
-            self.0.state.answer(head, body).await
+        // The MCP endpoint bypasses the router, which would be a large part of the cost of a call.
+        let response = if is_protocol_path(&head) {
+            self.0.state.handle(head, body).await
         } else {
             principal.map(|principal| head.extensions.insert(principal));
             let request = Request::from_parts(head, Body::new(body));
-            let Ok(answer) = self.0.others.clone().call(request).await;
-            answer
+            let Ok(response) = self.0.router.clone().call(request).await;
+            response
         };
-        with_cors(origin, answer)
+        with_cors(origin, response)
     }
 }
 
-/// Whether a path is the protocol's: `/mcp`, with or without the name of a profile.
+/// Whether the path is `/mcp`, with or without a profile name.
 fn is_protocol_path(head: &Parts) -> bool {
     let rest = head.uri.path().strip_prefix(PROTOCOL_PATH);
     rest.is_some_and(|rest| {

@@ -1,4 +1,4 @@
-//! The tokens that HTTP clients show: minted at the first start, each kept in one file of the state folder.
+//! The tokens of HTTP clients: generated at the first start, each stored in a file of the state directory.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,38 +9,44 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use pegboard_model::{Reason, Secret, ToolError, ToolResult, UntrustedText};
 use tempfile::NamedTempFile;
 
-/// The name of the file in the state folder whose token reads and calls tools.
+/// File name of the client token, which allows reading and calling tools.
 pub const TOKEN_FILE: &str = "token";
-/// The same of the token that administers, too.
+/// File name of the admin token.
 pub const ADMIN_TOKEN_FILE: &str = "admin-token";
 
 const RANDOM_BYTES: usize = 32;
 /// 32 bytes in base64 without padding.
 const TOKEN_LENGTH: usize = 43;
 
-/// The token of this state folder; a new one at the first call. Processes that start for the first time
-/// together all get the same one.
+/// Returns the client token of a state directory, and creates it if there is none. Processes that start at the same
+/// time get the same token.
+///
+/// # Errors
+/// Fails if the stored token is invalid, or if a new one cannot be stored.
 pub fn token(state: &Path) -> ToolResult<Secret> {
     token_of(state, TOKEN_FILE)
 }
 
-/// The same of the token that administers.
+/// Like [`token`], for the admin token.
+///
+/// # Errors
+/// Fails like [`token`].
 pub fn admin_token(state: &Path) -> ToolResult<Secret> {
     token_of(state, ADMIN_TOKEN_FILE)
 }
 
-/// The stored token of this state folder, if there is one.
+/// Returns the stored client token of a state directory, if there is one.
 ///
 /// # Errors
-/// Fails if the stored token cannot be used.
+/// Fails if the stored token is invalid.
 pub fn stored_token(state: &Path) -> ToolResult<Option<Secret>> {
     stored(state, TOKEN_FILE)
 }
 
-/// The same of the token that administers.
+/// Like [`stored_token`], for the admin token.
 ///
 /// # Errors
-/// Fails as [`stored_token`] does.
+/// Fails like [`stored_token`].
 pub fn stored_admin_token(state: &Path) -> ToolResult<Option<Secret>> {
     stored(state, ADMIN_TOKEN_FILE)
 }
@@ -54,27 +60,27 @@ fn stored(state: &Path, file: &str) -> ToolResult<Option<Secret>> {
     }
 }
 
-/// A token for a program that serves.
+/// A token for a serving process.
 #[derive(Debug)]
 pub struct ServedToken {
     /// The token.
     pub token: Secret,
-    /// Why it could not be stored: it counts until the program ends, and no other program can read it.
+    /// Why the token could not be stored. Such a token is valid until the process ends, and no other process can read it.
     pub not_stored: Option<ToolError>,
 }
 
-/// The token of this state folder; where there is none and none can be stored, one that lasts as long as the program.
+/// Like [`token`], but returns a temporary token if a new one cannot be stored.
 ///
 /// # Errors
-/// Fails if the stored token cannot be used.
+/// Fails if the stored token is invalid.
 pub fn served_token(state: &Path) -> ToolResult<ServedToken> {
     served(state, TOKEN_FILE)
 }
 
-/// The same of the token that administers.
+/// Like [`served_token`], for the admin token.
 ///
 /// # Errors
-/// Fails as [`served_token`] does.
+/// Fails like [`served_token`].
 pub fn served_admin_token(state: &Path) -> ToolResult<ServedToken> {
     served(state, ADMIN_TOKEN_FILE)
 }
@@ -107,17 +113,23 @@ fn token_of(state: &Path, file: &str) -> ToolResult<Secret> {
     }
     match read(&path).map_err(fault)? {
         TokenFile::Token(token) => Ok(token),
-        TokenFile::Missing => Err(unusable(&path, "it is gone again")),
+        TokenFile::Missing => Err(unusable(&path, "it was deleted at the same time")),
         TokenFile::Invalid(why) => Err(unusable(&path, why)),
     }
 }
 
-/// Makes a new token in place of the old one, whatever that was.
+/// Replaces the client token with a new one.
+///
+/// # Errors
+/// Fails if the new token cannot be stored.
 pub fn rotate_token(state: &Path) -> ToolResult<Secret> {
     rotate(state, TOKEN_FILE)
 }
 
-/// The same of the token that administers.
+/// Replaces the admin token with a new one.
+///
+/// # Errors
+/// Fails if the new token cannot be stored.
 pub fn rotate_admin_token(state: &Path) -> ToolResult<Secret> {
     rotate(state, ADMIN_TOKEN_FILE)
 }
@@ -148,7 +160,7 @@ fn read(path: &Path) -> io::Result<TokenFile> {
         return Ok(TokenFile::Invalid("it is not a file"));
     }
     if metadata.len() > 2 * TOKEN_LENGTH as u64 {
-        return Ok(TokenFile::Invalid("it does not hold a token"));
+        return Ok(TokenFile::Invalid("it does not contain a token"));
     }
     #[cfg(unix)]
     {
@@ -167,7 +179,7 @@ fn read(path: &Path) -> io::Result<TokenFile> {
         if text.len() == TOKEN_LENGTH && text.bytes().all(is_token) {
             TokenFile::Token(Secret::new(text))
         } else {
-            TokenFile::Invalid("it does not hold a token")
+            TokenFile::Invalid("it does not contain a token")
         },
     )
 }
@@ -179,7 +191,7 @@ fn generate() -> ToolResult<Secret> {
     Ok(Secret::new(URL_SAFE_NO_PAD.encode(random)))
 }
 
-/// A file that only the owner may read, whole and on disk, still without its name.
+/// Writes a token to a synced temporary file that only the owner can read.
 fn write_temporary(state: &Path, token: &Secret) -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new_in(state)?;
     file.write_all(token.reveal().as_bytes())?;
@@ -199,10 +211,10 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 fn not_storable(path: &Path, error: &io::Error) -> ToolError {
     let path = path.to_string_lossy();
     let message = format!(
-        "the token {} cannot be stored: {error}",
+        "cannot store the token {}: {error}",
         UntrustedText::new(&path)
     );
-    let remedy = "Make room on the disk or make the folder writable, or name another one with `PEGBOARD_STATE_DIR`.";
+    let remedy = "Free disk space, make the directory writable, or set `PEGBOARD_STATE_DIR` to another directory.";
     ToolError::new(Reason::StoreIo, message).with_remedy(remedy)
 }
 
@@ -212,12 +224,9 @@ fn unusable(path: &Path, why: &str) -> ToolError {
         false => "",
     };
     let path = path.to_string_lossy();
-    let message = format!(
-        "the token {} cannot be used: {why}",
-        UntrustedText::new(&path)
-    );
+    let message = format!("cannot use the token {}: {why}", UntrustedText::new(&path));
     let remedy = format!(
-        "Make a new one with `pegboard token{flag} --rotate`, and give it to your clients."
+        "Run `pegboard token{flag} --rotate` to create a new one, then give it to your clients."
     );
     ToolError::new(Reason::StoreIo, message).with_remedy(remedy)
 }
@@ -243,12 +252,12 @@ mod tests {
     #[test]
     fn r_sec_03_a_token_that_cannot_be_stored_lasts_as_long_as_the_program() {
         let folder = tempfile::tempdir().unwrap();
-        // No file can be created in a folder that is missing.
+        // A missing directory makes storing fail.
         let state = folder.path().join("missing");
         let served = served_token(&state).unwrap();
         assert_eq!(served.token.reveal().len(), TOKEN_LENGTH);
         let why = served.not_stored.unwrap();
-        assert!(why.message.contains("cannot be stored"), "{why}");
+        assert!(why.message.contains("cannot store"), "{why}");
         assert!(!why.remedy.contains("--rotate"), "{}", why.remedy);
         assert!(stored_token(&state).unwrap().is_none());
         let served = served_admin_token(folder.path()).unwrap();
@@ -258,7 +267,7 @@ mod tests {
         fs::write(folder.path().join(TOKEN_FILE), "short").unwrap();
         assert!(
             served_token(folder.path()).is_err(),
-            "a damaged one is a fault"
+            "a damaged token is an error"
         );
     }
 
@@ -277,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_03_a_new_token_replaces_the_old_one_and_a_damaged_one_is_told() {
+    fn r_sec_03_a_new_token_replaces_the_old_one_and_a_damaged_one_is_reported() {
         let state = tempfile::tempdir().unwrap();
         let old = token(state.path()).unwrap();
         let new = rotate_token(state.path()).unwrap();

@@ -1,43 +1,43 @@
-//! Lines of a client, each within its limit and without copying it.
+//! Splits a client's input into lines of limited length, without copying.
 
 use std::io;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is asked of the system at once.
+/// Minimum read buffer.
 const READ_BYTES: usize = 16 * 1024;
 
-/// A line that is not empty.
+/// A non-empty line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(Bytes),
-    /// Longer than this; it was passed over.
+    /// Skipped because it is longer than this limit.
     TooLong(usize),
 }
 
 pub(super) struct Lines<R> {
     input: R,
     buffer: BytesMut,
-    /// How far the buffer was looked through for a line break.
-    searched: usize,
-    most: usize,
-    /// Whether the rest of a line that was too long still has to be passed over.
+    /// How much of the buffer is known to contain no line break.
+    scanned: usize,
+    max: usize,
+    /// Whether the rest of an overlong line must still be skipped.
     skipping: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(super) fn new(input: R, most: usize) -> Self {
+    pub(super) fn new(input: R, max: usize) -> Self {
         Self {
             input,
             buffer: BytesMut::new(),
-            searched: 0,
-            most,
+            scanned: 0,
+            max,
             skipping: false,
         }
     }
 
-    /// The next line; `None` at the end. Nothing is lost when it is not waited for to the end.
+    /// The next line, or `None` at the end of the input. Cancel safe.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             while let Some(line) = self.take_line() {
@@ -45,37 +45,37 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                     return Ok(Some(line));
                 }
             }
-            if self.buffer.len() > self.most {
+            if self.buffer.len() > self.max {
                 self.buffer.clear();
-                self.searched = 0;
+                self.scanned = 0;
                 self.skipping = true;
             }
             self.buffer.reserve(READ_BYTES);
             if self.input.read_buf(&mut self.buffer).await? == 0 {
-                self.searched = 0;
-                // A last line needs no line break.
+                self.scanned = 0;
+                // The last line may have no line break.
                 let rest = self.buffer.split().freeze();
                 return Ok(self.classify(rest));
             }
         }
     }
 
-    /// Takes a line out of the buffer, without its line break.
+    /// Removes a line from the buffer, without its line break.
     fn take_line(&mut self) -> Option<Bytes> {
-        let new = self.buffer.get(self.searched..).unwrap_or_default();
+        let new = self.buffer.get(self.scanned..).unwrap_or_default();
         let Some(at) = memchr::memchr(b'\n', new) else {
-            self.searched = self.buffer.len();
+            self.scanned = self.buffer.len();
             return None;
         };
-        let mut line = self.buffer.split_to(self.searched + at + 1);
-        self.searched = 0;
+        let mut line = self.buffer.split_to(self.scanned + at + 1);
+        self.scanned = 0;
         line.truncate(line.len() - 1);
         Some(line.freeze())
     }
 
     fn classify(&mut self, line: Bytes) -> Option<Line> {
-        if std::mem::take(&mut self.skipping) || line.len() > self.most {
-            return Some(Line::TooLong(self.most));
+        if std::mem::take(&mut self.skipping) || line.len() > self.max {
+            return Some(Line::TooLong(self.max));
         }
         let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace())?;
         Some(Line::Whole(line.slice(..=end)))
@@ -86,7 +86,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 mod tests {
     use super::*;
 
-    /// Reads pieces as they would come through a pipe.
+    /// Reads chunks as they arrive through a pipe.
     async fn check(pieces: &[&str], expected: &[Option<&str>]) {
         let mut input = tokio_test_input(pieces);
         let mut lines = Lines::new(&mut input, 8);
@@ -94,8 +94,8 @@ mod tests {
         while let Some(line) = lines.next().await.unwrap() {
             got.push(match line {
                 Line::Whole(text) => Some(String::from_utf8(text.to_vec()).unwrap()),
-                Line::TooLong(most) => {
-                    assert_eq!(most, 8);
+                Line::TooLong(max) => {
+                    assert_eq!(max, 8);
                     None
                 }
             });

@@ -1,4 +1,4 @@
-//! The one writer to the client: messages in the order they were given, one per line.
+//! Writes messages to the client in order, one per line.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,45 +11,45 @@ use tokio::task::JoinHandle;
 use crate::conversation::{MessageSink, lock};
 use crate::response::Response;
 
-/// Messages that wait to be written; answers beyond them wait in their requests.
+/// Maximum number of queued messages. Further responses wait in their requests.
 const QUEUE: usize = 1024;
-/// Pieces up to this size are written together.
+/// Parts up to this size are copied together into one write.
 const SMALL: usize = 16 * 1024;
 
-/// The way to the client.
+/// Queues messages for the client.
 pub(super) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Vec<Bytes>>>>,
-    waiting: std::sync::Arc<AtomicUsize>,
-    waiting_most: usize,
+    queued: std::sync::Arc<AtomicUsize>,
+    queued_max: usize,
 }
 
 impl Writer {
-    /// Begins to write. The handle is done when all was written, or when nobody reads any more.
+    /// Starts the writing task. The handle completes when everything is written or the client stops reading.
     pub(super) fn start(
         stdout: impl AsyncWrite + Send + Unpin + 'static,
-        waiting_most: usize,
+        queued_max: usize,
     ) -> (Self, JoinHandle<()>) {
         let (queue, messages) = mpsc::channel(QUEUE);
-        let waiting = std::sync::Arc::new(AtomicUsize::new(0));
-        let written = tokio::spawn(write(stdout, messages, waiting.clone()));
+        let queued = std::sync::Arc::new(AtomicUsize::new(0));
+        let written = tokio::spawn(write(stdout, messages, queued.clone()));
         let writer = Self {
             queue: Mutex::new(Some(queue)),
-            waiting,
-            waiting_most,
+            queued,
+            queued_max,
         };
         (writer, written)
     }
 
-    /// Writes an answer; waits while the client does not read.
-    pub(super) async fn answer(&self, answer: Response) {
+    /// Writes a response. Waits while the client does not read.
+    pub(super) async fn respond(&self, response: Response) {
         let queue = lock(&self.queue).clone();
         if let Some(queue) = queue {
-            self.waiting.fetch_add(answer.len(), Ordering::Relaxed);
-            let _ = queue.send(answer.parts).await;
+            self.queued.fetch_add(response.len(), Ordering::Relaxed);
+            let _ = queue.send(response.parts).await;
         }
     }
 
-    /// Takes nothing more.
+    /// Stops accepting messages.
     pub(super) fn close(&self) {
         *lock(&self.queue) = None;
     }
@@ -58,13 +58,13 @@ impl Writer {
 impl MessageSink for Writer {
     fn send(&self, message: String) -> bool {
         let length = message.len();
-        if self.waiting.load(Ordering::Relaxed) + length > self.waiting_most {
+        if self.queued.load(Ordering::Relaxed) + length > self.queued_max {
             return false;
         }
         let queue = lock(&self.queue).clone();
         let sent = queue.is_some_and(|queue| queue.try_send(vec![Bytes::from(message)]).is_ok());
         if sent {
-            self.waiting.fetch_add(length, Ordering::Relaxed);
+            self.queued.fetch_add(length, Ordering::Relaxed);
         }
         sent
     }
@@ -73,32 +73,32 @@ impl MessageSink for Writer {
 async fn write(
     mut stdout: impl AsyncWrite + Unpin,
     mut messages: mpsc::Receiver<Vec<Bytes>>,
-    waiting: std::sync::Arc<AtomicUsize>,
+    queued: std::sync::Arc<AtomicUsize>,
 ) {
-    let (mut taken, mut together) = (Vec::new(), BytesMut::new());
-    while messages.recv_many(&mut taken, QUEUE).await > 0 {
-        for parts in taken.drain(..) {
+    let (mut batch, mut buffer) = (Vec::new(), BytesMut::new());
+    while messages.recv_many(&mut batch, QUEUE).await > 0 {
+        for parts in batch.drain(..) {
             for part in parts {
                 let length = part.len();
                 if length <= SMALL {
-                    append_single_line(&mut together, &part);
-                } else if write_large(&mut stdout, &mut together, part).await.is_err() {
+                    append_single_line(&mut buffer, &part);
+                } else if write_large(&mut stdout, &mut buffer, part).await.is_err() {
                     return;
                 }
-                let _ = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
-                    Some(waiting.saturating_sub(length))
+                let _ = queued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |queued| {
+                    Some(queued.saturating_sub(length))
                 });
             }
-            together.put_u8(b'\n');
+            buffer.put_u8(b'\n');
         }
-        if stdout.write_all(&together).await.is_err() || stdout.flush().await.is_err() {
+        if stdout.write_all(&buffer).await.is_err() || stdout.flush().await.is_err() {
             return;
         }
-        together.clear();
+        buffer.clear();
     }
 }
 
-/// Writes a large piece without copying it, after what stands before it.
+/// Writes a large part without copying it, after the buffered data before it.
 async fn write_large(
     stdout: &mut (impl AsyncWrite + Unpin),
     before: &mut BytesMut,
@@ -115,7 +115,7 @@ async fn write_large(
     Ok(())
 }
 
-/// Appends JSON without its line breaks. They only stand between values, so a space does as well.
+/// Appends JSON with its line breaks replaced by spaces. Valid JSON has line breaks only between values.
 fn append_single_line(line: &mut BytesMut, json: &[u8]) {
     let start = line.len();
     line.put_slice(json);
@@ -144,7 +144,7 @@ mod tests {
             Bytes::from_static(b"}"),
         ];
         let send = async move {
-            writer.answer(Response { parts, status: 200 }).await;
+            writer.respond(Response { parts, status: 200 }).await;
             writer.close();
         };
         let mut text = String::new();

@@ -11,7 +11,7 @@ use crate::fake::Server;
 const MESSAGES: usize = 3_000;
 
 /// Methods that the dispatcher knows, of both eras, and some that it does not know. `subscriptions/listen` is left
-/// out because its answer ends only with the client.
+/// out because it never completes.
 const METHODS: &[&str] = &[
     "tools/call",
     "tools/call",
@@ -127,7 +127,7 @@ impl Random {
         })
     }
 
-    /// Parameters that mostly fit, with a name where names are and a random member or two.
+    /// Mostly valid parameters, with a known name where one is expected and a few random members.
     fn params(&mut self, modern: bool) -> Value {
         let mut params = self.object(3);
         if self.below(4) > 0 {
@@ -149,7 +149,7 @@ impl Random {
             });
             params.insert("_meta".to_owned(), meta);
         } else if !modern && self.below(10) > 0 {
-            // A random `_meta` is mostly refused before the dispatcher.
+            // A random `_meta` is usually refused before the dispatcher.
             params.remove("_meta");
         }
         Value::Object(params)
@@ -200,7 +200,7 @@ impl Random {
     }
 }
 
-/// What became of the messages.
+/// Counts of the outcomes.
 #[derive(Debug, Default)]
 struct Counts {
     unreadable: usize,
@@ -227,7 +227,7 @@ async fn nothing_a_client_sends_makes_it_panic() {
             let bytes = random.message(modern);
             send(&client, bytes, &mut counts).await;
         }
-        // More than half must get past the parser and the check of the envelope, and a good part must succeed.
+        // More than half must pass the parser and the envelope check, and a good part must succeed.
         let reached = counts.results + counts.errors;
         println!("modern: {modern}, {counts:?}");
         assert!(reached > MESSAGES / 2, "{counts:?}");
@@ -244,13 +244,13 @@ async fn send(client: &Client, bytes: Vec<u8>, counts: &mut Counts) {
         return;
     };
     if message.kind() != MessageKind::Request {
-        client.conversation.take(message);
+        client.conversation.receive(message);
         counts.taken += 1;
         return;
     }
     let id: Value = serde_json::from_str(message.id().unwrap().get()).unwrap();
     let sink: Arc<dyn MessageSink> = client.inbox.clone();
-    let Some(response) = client.conversation.clone().answer(message, sink).await else {
+    let Some(response) = client.conversation.clone().handle(message, sink).await else {
         counts.taken += 1;
         return;
     };
@@ -260,7 +260,7 @@ async fn send(client: &Client, bytes: Vec<u8>, counts: &mut Counts) {
     assert_eq!(answer["id"], id, "{shown}");
     let is_result = answer.get("result").is_some();
     assert_ne!(is_result, answer.get("error").is_some(), "{shown}");
-    // The check of the envelope answers with 400, the dispatcher with anything else.
+    // The envelope check responds with 400, the dispatcher with any other status.
     match (is_result, status) {
         (true, _) => counts.results += 1,
         (false, 400) => counts.refused += 1,

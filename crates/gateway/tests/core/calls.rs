@@ -108,16 +108,16 @@ async fn r_gate_03_progress_comes_with_the_clients_own_token() {
     for client in [modern, legacy] {
         let params = json!({"name": "a__one", "arguments": {"text": "x"}, "_meta": {"progressToken": "mine"}});
         client.result("tools/call", params).await;
-        let told = client.inbox.of("notifications/progress");
-        assert_eq!(told.len(), 1);
+        let received = client.inbox.of("notifications/progress");
+        assert_eq!(received.len(), 1);
         let expected =
             json!({"progressToken": "mine", "progress": 1, "total": 2.5, "message": "half"});
-        assert_eq!(told[0]["params"], expected);
+        assert_eq!(received[0]["params"], expected);
     }
 }
 
 #[tokio::test]
-async fn r_gate_03_log_messages_reach_whoever_asked_for_them() {
+async fn r_gate_03_log_messages_reach_clients_that_requested_them() {
     let server = Server::new("a", &["one"]).on_call(|_, _, options| async move {
         let level = options
             .meta
@@ -152,13 +152,13 @@ async fn r_gate_03_log_messages_reach_whoever_asked_for_them() {
     legacy
         .result("logging/setLevel", json!({"level": "error"}))
         .await;
-    let told = legacy.result("tools/call", params(None)).await;
+    let received = legacy.result("tools/call", params(None)).await;
     assert!(
-        told["content"][0]["text"]
+        received["content"][0]["text"]
             .as_str()
             .unwrap()
             .contains("error"),
-        "the server is told: {told}"
+        "the server is told: {received}"
     );
     assert_eq!(legacy.inbox.of("notifications/message").len(), 4);
     assert_eq!(
@@ -187,7 +187,7 @@ async fn r_gate_03_trace_context_travels_on_and_baggage_does_not() {
     );
 }
 
-/// Tells when it is dropped.
+/// Sends a signal when dropped.
 struct Dropped(Option<oneshot::Sender<()>>);
 
 impl Drop for Dropped {
@@ -197,7 +197,7 @@ impl Drop for Dropped {
 }
 
 #[tokio::test]
-async fn r_gate_03_a_request_that_is_taken_back_ends_at_the_server_and_has_no_answer() {
+async fn r_gate_03_a_cancelled_request_ends_at_the_server_and_has_no_response() {
     let (sender, ended) = oneshot::channel();
     let (sender, begun) = (
         Arc::new(std::sync::Mutex::new(Some(sender))),
@@ -246,8 +246,8 @@ async fn requests_of_neither_era_and_unknown_methods_are_refused_with_the_right_
     assert_eq!(status(ping), (-32601, 404));
     let future = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2030-01-01"}});
     let future = silent.bytes(json!(1), "tools/list", future).await.unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&future.0).unwrap();
-    assert_eq!(told["error"]["data"]["supported"][0], "2026-07-28");
+    let received: serde_json::Value = serde_json::from_slice(&future.0).unwrap();
+    assert_eq!(received["error"]["data"]["supported"][0], "2026-07-28");
     assert_eq!(status(future), (-32022, 400));
     let bare = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
     let bare = silent.bytes(json!(1), "tools/list", bare).await.unwrap();

@@ -1,4 +1,4 @@
-//! A client in the test's own process, of either era.
+//! An in-process client of either era.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(crate) fn over(hub: Hub) -> Gateway {
     Gateway::new(hub, settings(&[]))
 }
 
-/// What a client was sent beside answers.
+/// Messages sent to the client other than responses.
 #[derive(Default)]
 pub(crate) struct Inbox(Mutex<Vec<Value>>);
 
@@ -102,7 +102,7 @@ impl Client {
         }
     }
 
-    /// A client that shook hands.
+    /// A client after the legacy handshake.
     pub(crate) async fn legacy(gateway: &Gateway, profile: &str, capabilities: Value) -> Self {
         let client = Self::silent(gateway.begin(profile).unwrap());
         let opening = json!({
@@ -114,7 +114,7 @@ impl Client {
         client
     }
 
-    /// A client that says nothing by itself.
+    /// A client that has not sent anything.
     pub(crate) fn silent(conversation: Arc<Conversation>) -> Self {
         Self {
             conversation,
@@ -123,7 +123,7 @@ impl Client {
         }
     }
 
-    /// Sends a request and gives the bytes of the answer.
+    /// Sends a request and returns the bytes of the response.
     pub(crate) async fn bytes(
         &self,
         id: Value,
@@ -137,7 +137,7 @@ impl Client {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let message = Message::parse(message.to_string().into()).ok().unwrap();
         let sink: Arc<dyn MessageSink> = self.inbox.clone();
-        let response = self.conversation.clone().answer(message, sink).await?;
+        let response = self.conversation.clone().handle(message, sink).await?;
         let status = response.status;
         Some((response.into_bytes(), status))
     }
@@ -173,10 +173,10 @@ impl Client {
             .to_owned()
     }
 
-    /// Sends a notification or the answer to a question.
+    /// Sends a notification, or the response to a request.
     pub(crate) fn notify(&self, message: Value) {
         let message = Message::parse(message.to_string().into()).ok().unwrap();
-        self.conversation.take(message);
+        self.conversation.receive(message);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What hostile servers request from clients, between all pairs of eras.
+//! Requests of hostile servers to clients, for all pairs of eras.
 
 use pegboard_gateway::Gateway;
 use pegboard_model::{ActivityKind, ClientRequests, Reason, RpcError, ToolError};
@@ -15,7 +15,7 @@ fn raw(value: &Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap()
 }
 
-/// A server that makes one request in a call and answers with what it got.
+/// A server that sends one request during a call and returns the response as its result.
 fn server(is_modern: bool, method: &'static str, params: Value) -> Server {
     let server = Server::new("mean", &["one"]);
     if !is_modern {
@@ -54,7 +54,7 @@ fn capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
 }
 
-/// What the client of one era is shown of a request, by calling the tool.
+/// Calls the tool and returns the request that reaches the client.
 async fn shown(gateway: &Gateway, is_modern: bool, method: &str) -> Value {
     if is_modern {
         let client = Client::modern(gateway, "", capabilities());
@@ -75,7 +75,7 @@ async fn shown(gateway: &Gateway, is_modern: bool, method: &str) -> Value {
     asked
 }
 
-/// What the server says that it got, when nothing reached the client.
+/// Calls the tool and returns the error that the server got instead of a response.
 async fn unanswered(gateway: &Gateway, is_modern: bool) -> String {
     let client = match is_modern {
         true => Client::modern(gateway, "", capabilities()),
@@ -178,7 +178,7 @@ async fn r_sec_11_sampling_is_attributed_and_has_no_context_of_other_servers() {
 }
 
 #[tokio::test]
-async fn r_sec_11_what_is_switched_off_for_a_server_never_reaches_the_client() {
+async fn r_sec_11_requests_that_are_disabled_for_a_server_never_reach_the_client() {
     let form =
         json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
     let prompt = json!({"messages": [], "maxTokens": 1});
@@ -194,7 +194,7 @@ async fn r_sec_11_what_is_switched_off_for_a_server_never_reaches_the_client() {
             let expected = match (of, method) {
                 (true, ASKS) => "decline",
                 (true, _) => "INPUT_REFUSED",
-                (false, _) => "switched off",
+                (false, _) => "is disabled",
             };
             assert!(said.contains(expected), "{client} {of} {method}: {said}");
         }
@@ -202,7 +202,7 @@ async fn r_sec_11_what_is_switched_off_for_a_server_never_reaches_the_client() {
 }
 
 #[tokio::test]
-async fn r_sec_11_a_server_is_told_what_it_may_request() {
+async fn r_sec_11_a_server_is_shown_the_capabilities_it_may_use() {
     let mut server = Server::new("mean", &["one"])
         .modern()
         .on_call(|_, _, options| async move { Ok(text(options.caller.unwrap().capabilities())) });
@@ -264,7 +264,7 @@ async fn r_sec_11_pages_in_an_error_are_attributed_too() {
     let error = client.error("tools/call", call()).await;
     assert_eq!(
         error["message"],
-        "Server `mean` asks you to open a page first"
+        "Server `mean` asks you to open a URL first"
     );
     let pages = error["data"]["elicitations"].as_array().unwrap();
     assert_eq!(pages.len(), 1, "{error}");

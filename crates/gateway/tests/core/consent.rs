@@ -1,5 +1,4 @@
-//! Tools that need a person's consent: the person is asked in the client that calls, in both eras and on every
-//! path.
+//! Tools that need approval: the person is asked through the calling client, in both eras and on every path.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +28,7 @@ async fn under(policy: Policy, server: Server) -> Gateway {
     gateway
 }
 
-/// The ways by which a client can call the tool.
+/// The paths by which a client can call the tool.
 fn paths() -> [(&'static str, Value); 3] {
     let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
     let meta =
@@ -56,7 +55,7 @@ fn check_question(params: &Value) {
     assert!(choices.contains(&json!("allow once")) && choices.contains(&json!("refuse")));
 }
 
-/// Calls as a legacy client whose person answers.
+/// Calls as a legacy client whose user responds.
 async fn legacy(gateway: &Gateway, profile: &str, params: Value, decision: &str) -> Value {
     let client = Client::legacy(gateway, profile, json!({"elicitation": {}})).await;
     let answer = async {
@@ -67,7 +66,7 @@ async fn legacy(gateway: &Gateway, profile: &str, params: Value, decision: &str)
     tokio::join!(client.result("tools/call", params), answer).0
 }
 
-/// Calls as a modern client whose person answers, in two requests that share no session.
+/// Calls as a modern client whose user responds, in two requests without a session.
 async fn modern(gateway: &Gateway, profile: &str, mut params: Value, decision: &str) -> Value {
     let client = || Client::modern(gateway, profile, json!({"elicitation": {}}));
     let asked = client().result("tools/call", params.clone()).await;
@@ -161,7 +160,7 @@ async fn r_pol_01_no_path_leads_past_a_policy() {
     }
 }
 
-/// Calls as a client whose person answers with this, and gives the question's choices.
+/// Calls as a client whose user responds with `decision`, and returns the offered choices.
 async fn answered(client: &Client, decision: &str) -> Value {
     let before = client.inbox.of(ASKS).len();
     let answer = async {
@@ -193,7 +192,7 @@ async fn r_sec_08_an_answer_through_the_calling_client_counts_for_that_call_alon
     let choices = answered(&client, "allow once").await;
     assert_eq!(choices, json!(["allow once", "refuse"]));
     for decision in ["always allow", "allow for this session", "allow once"] {
-        // Each call is asked about, whatever the client said before.
+        // Each call needs approval, whatever the client responded before.
         answered(&client, decision).await;
         assert!(gateway.hub().grants().await.unwrap().is_empty());
     }
@@ -242,7 +241,7 @@ async fn r_sec_08_with_ask_via_inbox_the_calling_client_is_not_asked() {
     assert!(client.inbox.of(ASKS).is_empty());
 }
 
-/// A modern server that asks something itself: consent for the call covers its rounds.
+/// A modern server that requests input itself: the approval of the call covers its rounds.
 #[tokio::test]
 async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
     let server =
@@ -276,7 +275,7 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
             .contains("Ada"),
         "{asked}"
     );
-    // The same round a second time is another call.
+    // Repeating a round is a new call.
     let again = client.result("tools/call", params).await;
     assert_eq!(again["resultType"], "input_required", "{again}");
 
@@ -305,7 +304,7 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
     assert_eq!(client.inbox.of(ASKS).len(), 2);
 }
 
-/// Answers the client's question without a decision, as headless clients do.
+/// Responds without a decision, as headless clients do.
 async fn closed(client: &Client, action: &str) {
     let question = client.inbox.wait(ASKS).await;
     let result = json!({"action": action});
@@ -336,7 +335,7 @@ async fn r_gate_05_a_client_that_cancels_has_not_refused() {
     }
 }
 
-/// A destructive tool without a rule runs where nobody can be asked; a client that cancels could have asked.
+/// A destructive tool without a rule runs if the client cannot ask. A client that cancels could have asked.
 #[tokio::test]
 async fn r_gate_05_a_cancelled_request_does_not_let_a_destructive_tool_run() {
     let mut server = Server::new("a", &["one"]);

@@ -1,4 +1,4 @@
-//! Servers as plain functions, so that a test says in one place what its server does.
+//! Fake servers defined by closures, so that a test shows in one place what its server does.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,13 +22,13 @@ type Called = BoxFuture<'static, ToolResult<CallOutcome>>;
 type OnCall = Arc<dyn Fn(String, Value, CallOptions) -> Called + Send + Sync>;
 type OnRequest = Arc<dyn Fn(String, Value, CallOptions) -> Called + Send + Sync>;
 
-/// What a server has and does.
+/// The definition of a fake server.
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) name: &'static str,
     pub(crate) era: Era,
     pub(crate) tools: Vec<Value>,
-    /// Tools that change while the server runs; they are listed in place of the others.
+    /// Tools that change while the server runs. They replace the others in the list.
     pub(crate) changing: Option<Arc<Mutex<Vec<Value>>>>,
     pub(crate) prompts: Vec<Value>,
     pub(crate) resources: Vec<Value>,
@@ -120,13 +120,13 @@ pub(crate) fn text(text: &str) -> CallOutcome {
     outcome(json!({"content": [{"type": "text", "text": text}]}))
 }
 
-/// All servers of a test, and what was done with them.
+/// All servers of a test and their recorded activity.
 #[derive(Default)]
 pub(crate) struct Servers {
     servers: Mutex<BTreeMap<&'static str, Server>>,
     pub(crate) starts: AtomicUsize,
     pub(crate) watched: Mutex<Vec<(String, bool)>>,
-    /// What each changing server listed last.
+    /// The last list of each changing server.
     pub(crate) listed: Mutex<BTreeMap<&'static str, Vec<Value>>>,
     announce: Mutex<BTreeMap<&'static str, broadcast::Sender<Announcement>>>,
 }
@@ -309,7 +309,7 @@ pub(crate) async fn hub(servers: Vec<Server>) -> (Hub, Arc<Servers>) {
     (hub, all)
 }
 
-/// A hub over servers whose tools are known, of which nobody has read anything yet.
+/// A hub over discovered servers whose catalog is not loaded yet.
 pub(crate) async fn unread_hub(servers: Vec<Server>) -> Hub {
     let (parts, specs, _) = parts(servers);
     let store = parts.store.clone();

@@ -1,8 +1,8 @@
-//! No sequence of calls, answers, changes and reloads runs a tool version that no rule and no person allowed: policies,
-//! grants, annotations, profiles, names, changes of a tool at any moment, and both channels that answer.
+//! No sequence of calls, decisions, changes and reloads runs a tool version that no rule and no person allowed. Covers
+//! policies, grants, annotations, profiles, names, tool changes at any time, and both approval channels.
 //!
-//! Two hubs share a store and a ledger, as two processes do. Clients call through the gateway of the first; the second
-//! refreshes and revokes. What reaches a server is judged by [`crate::gate_model`].
+//! Two hubs share a store and a ledger like two processes. Clients call through the gateway of the first; the second
+//! refreshes and revokes. [`crate::gate_model`] decides whether a call that reached a server was allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ use crate::gate_model::{
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The profile of each client, and whether it can ask its person.
+/// The profile of each client, and whether it can ask its user.
 const CLIENTS: [(&str, bool); 5] = [
     ("", true),
     ("safe", true),
@@ -53,27 +53,27 @@ enum Step {
         name: usize,
         through_meta_tool: bool,
     },
-    /// The oldest or newest open question in a client is answered.
+    /// Responds to the oldest or newest open approval request in a client.
     AnswerInClient {
         oldest: bool,
         choice: usize,
     },
-    /// The oldest or newest call in the inbox is answered.
+    /// Decides the oldest or newest call in the inbox.
     AnswerInInbox {
         oldest: bool,
         decision: ApprovalDecision,
     },
-    /// A server has another version of a tool from now on.
+    /// Changes a server's version of a tool.
     Change {
         tool: usize,
         version: Version,
     },
-    /// A server is asked for its list, by the first process or the second.
+    /// Refreshes a server from the first or second process.
     Refresh {
         server: &'static str,
         by_other: bool,
     },
-    /// Everything that waits has waited too long.
+    /// Lets everything that waits time out.
     Expire,
     Revoke {
         tool: usize,
@@ -95,7 +95,7 @@ fn rules() -> impl Strategy<Value = Rules> {
         AskDestructive::Always,
     ]);
     let rules = proptest::collection::vec((select(&PATTERNS[..]), policy), 0..4);
-    // Often the default, under which a former grant is all that asks.
+    // Often the default, under which only an earlier grant causes an approval request.
     let none = Just((Vec::new(), AskDestructive::WhenPossible));
     let any = (rules, ask_destructive);
     prop_oneof![3 => any, 1 => none].prop_map(|(rules, ask_destructive)| Rules {
@@ -109,7 +109,7 @@ fn step() -> impl Strategy<Value = Step> {
     let decision = select(vec![Once, Once, Session, Session, Always, Always, Refuse]);
     let hint = select(vec![Hint::None, Hint::ReadOnly, Hint::Destructive]);
     let version = (0..3u8, hint).prop_map(|(number, hint)| Version { number, hint });
-    // Any name and any client, and often the same, so that answers meet further calls.
+    // Any name and any client, often the same ones, so that decisions affect later calls.
     let name = prop_oneof![0..NAMES.len(), select(vec![0, 4, 6])];
     let client = prop_oneof![0..CLIENTS.len(), select(vec![0, 1, 2])];
     let changed = prop_oneof![0..TOOLS.len(), select(vec![0, 1])];
@@ -141,7 +141,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How often each way to a run was taken, so that the test shows what it reached.
+/// How often each path to a run was taken, so that the test shows its coverage.
 #[derive(Default)]
 struct Reached {
     by_rule: AtomicUsize,
@@ -156,16 +156,16 @@ struct Reached {
     forbidden: AtomicUsize,
 }
 
-/// What reached a server.
+/// A call that reached a server.
 #[derive(Clone, Debug)]
 struct Ran {
     call: usize,
     tool: (&'static str, &'static str),
-    /// As the server has it in that moment.
+    /// The version that the server has at that time.
     present: Version,
-    /// As it was listed last, by either process.
+    /// The version that either process listed last.
     listed: Option<Fingerprint>,
-    /// As the calling process knows it.
+    /// The version in the calling process's catalog.
     known: Option<Fingerprint>,
 }
 
@@ -186,7 +186,7 @@ struct World {
     clock: FakeClock,
 }
 
-/// The hub and its servers; every call that arrives is noted.
+/// The hubs and their servers. Every call that arrives is recorded.
 async fn world(is_strict: bool) -> World {
     let first = Version {
         number: 0,
@@ -354,20 +354,20 @@ impl World {
     }
 }
 
-/// Lets everything go on until it waits: the paused clock moves only when nothing else does.
+/// Runs all tasks until they wait. The paused clock only advances when all tasks are idle.
 async fn settle() {
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// The number of the call whose arguments a text holds.
+/// The number of the call whose arguments are in a text.
 fn call_in(text: &str) -> usize {
     let (_, rest) = text.split_once(r#"{"text":""#).unwrap();
     rest.split('"').next().unwrap().parse().unwrap()
 }
 
-/// A question in a client that nobody answered yet.
+/// An open approval request in a client.
 struct Question {
     client: usize,
     id: Value,
@@ -376,7 +376,7 @@ struct Question {
     reach: ClientApproval,
 }
 
-/// Everything that was done, as the model sees it.
+/// The history of the run, for the model.
 struct Record {
     rules: Rules,
     via: AskVia,
@@ -409,7 +409,7 @@ impl Record {
         });
     }
 
-    /// Questions that came since the last step, with the version they are about.
+    /// Records new approval requests with the version they are about.
     fn notice_questions(&mut self, world: &World) {
         for (number, client) in world.clients.iter().enumerate() {
             for question in client.inbox.of("elicitation/create") {
@@ -428,7 +428,7 @@ impl Record {
         }
     }
 
-    /// Why a run was right, or a panic.
+    /// Finds the reason why a run was allowed, or panics.
     fn judge(&self, ran: &Ran, is_strict: bool, reached: &Reached) {
         let made = &self.calls[&ran.call];
         let (written, means) = NAMES[made.name];
@@ -455,7 +455,7 @@ impl Record {
             "refused: {ran:?}"
         );
 
-        // A server that lists nothing new within the time its list is good for is believed.
+        // Within the TTL of its list, a server is trusted not to have changed.
         let (server, tool) = ran.tool;
         let version_of = |print: Option<Fingerprint>| {
             let hints = [Hint::None, Hint::ReadOnly, Hint::Destructive];
@@ -474,7 +474,7 @@ impl Record {
         };
         let print = version.fingerprint(tool);
         let mut ruled = self.rules.ruled(server, tool, version.hint);
-        // Only what a rule says is compared with other processes' lists; the default is not one.
+        // Only decisions by a rule are compared with other processes' lists, not the default.
         if !is_strict && ruled == Ruled::AskedIfPossible {
             ruled = self.rules.ruled(server, tool, version_of(ran.known).hint);
         }

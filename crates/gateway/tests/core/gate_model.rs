@@ -1,10 +1,10 @@
-//! What the whole gate must hold, said a second time and in few words: which tool a written name means, what the rules
-//! say of a version, and which approvals cover a call.
+//! A small model of the policy gate: which tool a name resolves to, what the rules say about a version, and which
+//! approvals cover a call.
 
 use pegboard_model::{ApprovalDecision, AskDestructive, ClientApproval, Fingerprint, Policy};
 use serde_json::{Value, json};
 
-/// The names that clients call, and the tool that each means: the server's configured name, then its own name for it.
+/// Names that clients call, and the server and tool that each resolves to.
 pub(crate) const NAMES: [(&str, Option<(&str, &str)>); 15] = [
     ("a__one", Some(("a", "one"))),
     ("a/one", Some(("a", "one"))),
@@ -32,7 +32,7 @@ pub(crate) const TOOLS: [(&str, &str); 5] = [
     ("evil", "read_result"),
 ];
 
-/// The profiles, and the servers that each holds.
+/// The profiles and their servers.
 pub(crate) const PROFILES: [(&str, &[&str]); 4] = [
     ("", &["a", "evil"]),
     ("safe", &["a"]),
@@ -40,7 +40,7 @@ pub(crate) const PROFILES: [(&str, &[&str]); 4] = [
     ("direct", &["a", "evil"]),
 ];
 
-/// The patterns that rules are made of.
+/// The patterns used in rules.
 pub(crate) const PATTERNS: [&str; 9] = [
     "a__one",
     "a/two",
@@ -53,7 +53,7 @@ pub(crate) const PATTERNS: [&str; 9] = [
     "*",
 ];
 
-/// What a server says of a tool.
+/// A server's annotation of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hint {
     None,
@@ -95,21 +95,21 @@ pub(crate) struct Rules {
     pub(crate) ask_destructive: AskDestructive,
 }
 
-/// What the rules say of one version of a tool.
+/// The decision of the rules about one version of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ruled {
-    /// Every version may run: no hint of the server had a say.
+    /// Every version may run: no annotation was considered.
     Allowed,
-    /// It may run, and another version might not.
+    /// This version may run; another one might not.
     AllowedAsIs,
-    /// It may run if nobody can be asked.
+    /// May run if no one can be asked.
     AskedIfPossible,
     Asked,
     Forbidden,
 }
 
 impl Rules {
-    /// The strictest of the closest rules that fit.
+    /// The strictest of the most specific matching rules.
     pub(crate) fn ruled(&self, server: &str, tool: &str, hint: Hint) -> Ruled {
         // Exact with a server, exact, pattern, annotation, `*`.
         let closeness = |pattern: &str| match pattern {
@@ -147,15 +147,15 @@ impl Rules {
     }
 }
 
-/// Through which channel a person answered.
+/// The channel of a person's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// The client that calls, with what its answers were worth at that time.
+    /// The calling client, with the setting for client approvals at that time.
     Client(ClientApproval),
     Inbox,
 }
 
-/// An answer of a person.
+/// A person's decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Approval {
     pub(crate) channel: Channel,
@@ -167,7 +167,7 @@ pub(crate) struct Approval {
 }
 
 impl Approval {
-    /// Whether it lets this call of a session run this version.
+    /// Whether it allows this call of a session to run this version.
     pub(crate) fn covers(
         &self,
         call: usize,
@@ -189,7 +189,7 @@ impl Approval {
         }
     }
 
-    /// Whether it is a lasting grant, by which other versions of the tool ask from then on.
+    /// Whether it is a lasting grant, after which other versions of the tool need approval.
     pub(crate) fn is_grant(&self) -> bool {
         self.channel == Channel::Inbox && self.decision == ApprovalDecision::Always
     }

@@ -1,4 +1,4 @@
-//! What servers ask their callers, between all pairs of eras.
+//! Input that servers request from clients, for all pairs of eras.
 
 use pegboard_model::Reason;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ fn raw(value: Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap()
 }
 
-/// A legacy server that asks twice in the middle of its call.
+/// A legacy server that requests input twice during a call.
 fn legacy_server() -> Server {
     Server::new("a", &["one"]).on_call(|_, _, options| async move {
         let caller = options.caller.unwrap();
@@ -29,7 +29,7 @@ fn legacy_server() -> Server {
     })
 }
 
-/// A modern server that wants two inputs in two rounds and keeps a state.
+/// A modern server that requires two inputs in two rounds and uses `requestState`.
 fn modern_server() -> Server {
     Server::new("a", &["one"]).modern().on_call(|_, _, options| async move {
         let wants = |key: &str, state: &str| {
@@ -59,7 +59,7 @@ fn input_required() -> Value {
     json!({"name": "a__one", "arguments": {"text": "x"}})
 }
 
-/// Asks, answers each round's questions by their message, and gives the last result and the states seen.
+/// Calls, responds to each round's input requests by their message, and returns the last result and all states.
 async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Value>) {
     let (mut params, mut states) = (input_required(), Vec::new());
     for _ in 0..10 {
@@ -83,7 +83,7 @@ async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Va
     panic!("it never ended");
 }
 
-/// Answers the two questions of a call as they come.
+/// Responds to the two requests of a call as they arrive.
 async fn answer_both(client: &Client) {
     for (n, value) in ["Ada", "36"].iter().enumerate() {
         pegboard_testkit::wait_until("a question", std::time::Duration::from_secs(30), || {
@@ -201,8 +201,8 @@ async fn r_gate_03_progress_after_a_question_goes_to_the_request_that_went_on() 
     let second = Client::modern(&gateway, "", json!({"elicitation": {}}));
     second.result("tools/call", params).await;
     assert!(first.inbox.all().is_empty());
-    let told = second.inbox.of("notifications/progress");
-    assert_eq!(told[0]["params"]["progressToken"], "second");
+    let received = second.inbox.of("notifications/progress");
+    assert_eq!(received[0]["params"]["progressToken"], "second");
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn what_a_modern_client_left_out_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_client_that_can_answer_nothing_is_not_asked() {
+async fn a_client_without_capabilities_gets_no_input_requests() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
     let result = client.result("tools/call", input_required()).await;

@@ -1,4 +1,4 @@
-//! Being told of changes, in both eras.
+//! Change notifications in both eras.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,16 +38,16 @@ async fn r_gate_03_a_modern_client_listens_to_what_it_asked_for() {
         "sub"
     );
     gateway.hub().apply(specs(&[Server::new("a", &[])])).await;
-    let told = client.inbox.wait("notifications/tools/list_changed").await;
+    let received = client.inbox.wait("notifications/tools/list_changed").await;
     assert_eq!(
-        told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        received["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
         "sub"
     );
     stream.abort();
 }
 
 #[tokio::test]
-async fn r_gate_03_a_legacy_client_is_told_of_changed_lists_and_resources() {
+async fn r_gate_03_a_legacy_client_is_notified_of_changed_lists_and_resources() {
     let mut server = Server::new("a", &["one"]);
     server.resources = vec![json!({"uri": "test://x", "name": "x"})];
     let (gateway, all) = gateway(vec![server], &[]).await;
@@ -66,8 +66,8 @@ async fn r_gate_03_a_legacy_client_is_told_of_changed_lists_and_resources() {
             uri: "test://x".to_owned(),
         },
     );
-    let told = client.inbox.wait("notifications/resources/updated").await;
-    assert_eq!(told["params"]["uri"], "pegboard://a/test://x");
+    let received = client.inbox.wait("notifications/resources/updated").await;
+    assert_eq!(received["params"]["uri"], "pegboard://a/test://x");
     client.result("resources/unsubscribe", uri).await;
     assert_eq!(
         all.watched.lock().unwrap().last(),
@@ -115,8 +115,8 @@ async fn r_gate_03_a_modern_client_watches_a_resource_until_it_goes() {
             uri: "test://x".to_owned(),
         },
     );
-    let told = client.inbox.wait("notifications/resources/updated").await;
-    assert_eq!(told["params"]["uri"], wanted[0]);
+    let received = client.inbox.wait("notifications/resources/updated").await;
+    assert_eq!(received["params"]["uri"], wanted[0]);
     stream.abort();
     wait_until("it is no longer watched", LONG, || {
         all.watched.lock().unwrap().last() == Some(&("test://x".to_owned(), false))
@@ -157,7 +157,7 @@ async fn r_gate_03_two_that_watch_the_same_end_each_by_itself() {
         stream.abort();
         let _ = stream.await;
     }
-    // What is left of the first one has nothing to wait for.
+    // The rest of the first request has nothing left to wait for.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
@@ -167,7 +167,7 @@ async fn r_gate_03_two_that_watch_the_same_end_each_by_itself() {
 }
 
 #[tokio::test]
-async fn r_gate_03_a_change_is_told_though_the_client_subscribes_before_it_heard() {
+async fn r_gate_03_a_pending_change_is_announced_after_a_new_subscription() {
     let mut server = Server::new("a", &["one"]);
     server.resources = vec![json!({"uri": "test://x", "name": "x"})];
     let servers = vec![server.clone(), Server::new("b", &["two"])];

@@ -1,4 +1,4 @@
-//! The gateway without a face: what is listed, the meta tools, calls in both eras, input, offers, sessions.
+//! The gateway without a transport: lists, meta tools, calls in both eras, input, prompts and resources, sessions.
 
 #![allow(
     clippy::unwrap_used,

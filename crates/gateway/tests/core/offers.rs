@@ -61,7 +61,7 @@ async fn r_gate_03_prompts_and_resources_are_listed_with_their_server_and_reach_
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named_and_a_servers_error_is_passed_on() {
+async fn unknown_resources_are_named_and_a_servers_error_is_forwarded() {
     let refusing = server("a").on_request(|_, _, _| async {
         let rpc = RpcError {
             code: -32055,
@@ -156,7 +156,7 @@ async fn r_sec_10_a_request_with_a_key_twice_is_refused() {
         .ok()
         .unwrap();
     let conversation = client.conversation.clone();
-    let answer = conversation.answer(message, client.inbox.clone()).await;
+    let answer = conversation.handle(message, client.inbox.clone()).await;
     let answer = String::from_utf8(answer.unwrap().into_bytes().to_vec()).unwrap();
-    assert!(answer.contains("a key twice"), "{answer}");
+    assert!(answer.contains("duplicate key"), "{answer}");
 }

@@ -1,4 +1,4 @@
-//! What servers send beside results: floods, messages between calls, links to resources.
+//! What servers send besides results: floods of messages, messages between calls, resource links.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Legacy sessions: thin, and known again after a restart.
+//! Legacy sessions: eviction, and restoring after a restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,7 +133,7 @@ async fn r_gate_03_a_session_that_leaves_the_memory_watches_nothing() {
 }
 
 #[tokio::test]
-async fn r_api_03_whoever_is_connected_is_known_until_it_leaves() {
+async fn r_api_03_connected_clients_are_listed_until_they_disconnect() {
     let profiles = [("work", profile(&[], Mode::Direct))];
     let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &profiles).await;
     let client = Client::legacy(&gateway, "work", json!({})).await;

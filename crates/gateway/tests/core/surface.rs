@@ -1,4 +1,4 @@
-//! What is listed, byte for byte.
+//! The listed tools, byte for byte.
 
 use pegboard_gateway::{Gateway, Mode, Profile, fixed_surface};
 use serde_json::json;
@@ -45,7 +45,7 @@ async fn r_ctx_07_servers_that_come_and_go_do_not_change_the_fixed_surface() {
     }
 }
 
-/// Everything is counted that a client receives, also the annotations and `_meta`, which no model reads.
+/// Counts everything that a client receives, including annotations and `_meta`, which no model reads.
 #[tokio::test]
 async fn r_gate_02_r_ctx_06_the_fixed_surface_has_at_most_400_tokens() {
     let tokens = tiktoken_rs::o200k_base()
@@ -78,7 +78,7 @@ async fn r_gate_05_every_meta_tool_stays_visible_beside_a_clients_own_tool_searc
     }
 }
 
-/// Codex gives models an object without properties as `{}`; `additionalProperties` it keeps.
+/// Codex shows models an object without properties as `{}`, but keeps `additionalProperties`.
 #[tokio::test]
 async fn r_gate_05_the_arguments_of_a_call_may_be_any_object() {
     let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
@@ -123,7 +123,7 @@ async fn r_gate_05_the_instructions_say_what_is_true_in_each_mode() {
 }
 
 #[tokio::test]
-async fn r_gate_02_modes_and_pins_decide_what_is_listed() {
+async fn r_gate_02_modes_and_pins_determine_the_listed_tools() {
     let servers = vec![
         Server::new("a", &["one", "two"]),
         Server::new("b", &["three"]),

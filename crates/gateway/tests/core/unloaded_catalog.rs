@@ -1,4 +1,4 @@
-//! A gateway over a catalog that nobody has read yet.
+//! A gateway over a catalog that is not loaded yet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn servers() -> Vec<Server> {
     vec![server]
 }
 
-/// A gateway whose one server is known, but not read.
+/// A gateway with one discovered server whose catalog is not loaded.
 async fn unread() -> Gateway {
     let direct = profile(&[], Mode::Direct);
     Gateway::new(unread_hub(servers()).await, settings(&[("direct", direct)]))
@@ -59,7 +59,7 @@ async fn r_gate_01_a_fixed_list_is_answered_before_anything_is_read() {
             "{method} needs nothing of it"
         );
     }
-    // Once the list is out, what is known is read by itself.
+    // The catalog is loaded after the list is sent.
     wait_until("it is read", LONG, || unread.hub().is_catalog_loaded()).await;
     let text = clients[0]
         .0
@@ -69,7 +69,7 @@ async fn r_gate_01_a_fixed_list_is_answered_before_anything_is_read() {
 }
 
 #[tokio::test]
-async fn r_gate_02_a_list_of_tools_reads_what_is_known_first() {
+async fn r_gate_02_a_list_of_server_tools_loads_the_catalog_first() {
     let gateway = unread().await;
     let client = Client::legacy(&gateway, "direct", json!({})).await;
     assert_eq!(
@@ -79,13 +79,13 @@ async fn r_gate_02_a_list_of_tools_reads_what_is_known_first() {
 }
 
 #[tokio::test]
-async fn r_gate_03_a_client_that_listened_before_anything_was_read_is_told_of_changes_alone() {
+async fn r_gate_03_loading_the_catalog_is_not_announced_as_a_change() {
     let gateway = unread().await;
     let client = Client::legacy(&gateway, "", json!({})).await;
     let sink: Arc<dyn MessageSink> = client.inbox.clone();
     client.conversation.attach(sink);
     assert!(!gateway.hub().is_catalog_loaded());
-    // The same as before; whoever reads it here begins with a change that is none.
+    // The list is unchanged; loading the catalog here must not look like a change.
     gateway.hub().apply(specs(&servers())).await;
     gateway.hub().apply(Vec::new()).await;
     client
@@ -96,7 +96,7 @@ async fn r_gate_03_a_client_that_listened_before_anything_was_read_is_told_of_ch
 }
 
 #[tokio::test]
-async fn r_gate_03_what_changed_while_a_client_was_away_is_told_when_it_is_back() {
+async fn r_gate_03_changes_while_a_client_was_detached_are_announced_on_reattach() {
     let direct = [("direct", profile(&[], Mode::Direct))];
     let (gateway, _) = gateway(servers(), &direct).await;
     let client = Client::legacy(&gateway, "direct", json!({})).await;

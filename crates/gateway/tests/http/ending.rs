@@ -1,4 +1,4 @@
-//! Requests that are open when the program ends.
+//! Requests that are open at shutdown.
 
 use std::time::Duration;
 
@@ -11,21 +11,18 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const REVISION: &str = "2025-06-18";
 
 #[tokio::test]
-async fn r_gate_01_open_requests_of_both_eras_are_answered_by_an_error_at_the_end() {
-    let under_way = SlowServer::default();
-    let face = TestServer::of(vec![under_way.server()]).await;
-    let hub = face.gateway.hub().clone();
-    let session = face.initialize(REVISION).await;
-    let address = face.address;
-    let legacy = face.of_session(&session, REVISION, "tools/call", call("a"));
-    let modern = face.modern("/mcp", "tools/call", call("b"));
+async fn r_gate_01_open_requests_of_both_eras_end_with_an_error_at_shutdown() {
+    let slow = SlowServer::default();
+    let server = TestServer::of(vec![slow.server()]).await;
+    let hub = server.gateway.hub().clone();
+    let session = server.initialize(REVISION).await;
+    let address = server.address;
+    let legacy = server.of_session(&session, REVISION, "tools/call", call("a"));
+    let modern = server.modern("/mcp", "tools/call", call("b"));
     let legacy = tokio::spawn(legacy.send(address));
     let modern = tokio::spawn(modern.send(address));
-    wait_until("both calls are under way", TIMEOUT, || {
-        under_way.count() == 2
-    })
-    .await;
-    face.end().await;
+    wait_until("both calls are under way", TIMEOUT, || slow.count() == 2).await;
+    server.end().await;
     for (answer, id) in [(legacy.await.unwrap(), 9), (modern.await.unwrap(), 7)] {
         let events = answer.events();
         let message = match events.last() {

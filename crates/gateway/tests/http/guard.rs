@@ -1,4 +1,4 @@
-//! What the guard lets through.
+//! The access check.
 
 use pegboard_model::Secret;
 use serde_json::json;
@@ -7,15 +7,15 @@ use crate::fake::Server;
 use crate::raw_client::Request;
 use crate::test_server::TestServer;
 
-async fn face() -> TestServer {
+async fn server() -> TestServer {
     TestServer::of(vec![Server::new("one", &["work"])]).await
 }
 
 #[tokio::test]
 async fn r_sec_03_every_route_checks_host_origin_and_token() {
-    let face = face().await;
-    let list = || face.modern("/mcp", "tools/list", json!({}));
-    let other = |path: &str| face.request("GET", path);
+    let server = server().await;
+    let list = || server.modern("/mcp", "tools/list", json!({}));
+    let other = |path: &str| server.request("GET", path);
     for (what, request, status) in [
         ("a good one", list(), 200),
         ("no token", list().header("Authorization", ""), 401),
@@ -59,19 +59,19 @@ async fn r_sec_03_every_route_checks_host_origin_and_token() {
             other("/nothing").header("Host", "evil.example"),
             403,
         ),
-        ("another method", face.request("PUT", "/mcp"), 405),
+        ("another method", server.request("PUT", "/mcp"), 405),
         (
             "the same without token",
-            face.request("PUT", "/mcp").header("Authorization", ""),
+            server.request("PUT", "/mcp").header("Authorization", ""),
             401,
         ),
         (
             "a profile that is not there",
-            face.post("/mcp/none", &json!({})),
+            server.post("/mcp/none", &json!({})),
             404,
         ),
     ] {
-        let answer = face.send(request).await;
+        let answer = server.send(request).await;
         assert_eq!(answer.status, status, "{what}: {answer:?}");
         if status == 401 {
             assert_eq!(
@@ -84,26 +84,26 @@ async fn r_sec_03_every_route_checks_host_origin_and_token() {
             answer.json();
         }
     }
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_sec_03_a_new_token_counts_from_the_next_request_on() {
-    let face = face().await;
-    let list = || face.modern("/mcp", "tools/list", json!({}));
-    face.access.set_token(&Secret::new("another"));
-    assert_eq!(face.send(list()).await.status, 401);
+    let server = server().await;
+    let list = || server.modern("/mcp", "tools/list", json!({}));
+    server.access.set_token(&Secret::new("another"));
+    assert_eq!(server.send(list()).await.status, 401);
     let good = list().header("Authorization", "Bearer another");
-    assert_eq!(face.send(good).await.status, 200);
-    face.end().await;
+    assert_eq!(server.send(good).await.status, 200);
+    server.end().await;
 }
 
 #[tokio::test]
-async fn r_sec_03_browsers_are_told_what_allowed_pages_may_do() {
-    let face = face().await;
+async fn r_sec_03_preflight_responses_describe_what_allowed_pages_may_do() {
+    let server = server().await;
     let preflight = |origin: &str| {
         Request::new("OPTIONS", "/mcp")
-            .header("Host", &face.address.to_string())
+            .header("Host", &server.address.to_string())
             .header("Origin", origin)
             .header("Access-Control-Request-Method", "POST")
             .header(
@@ -111,7 +111,7 @@ async fn r_sec_03_browsers_are_told_what_allowed_pages_may_do() {
                 "authorization, mcp-session-id",
             )
     };
-    let answer = face.send(preflight("http://localhost:6274")).await;
+    let answer = server.send(preflight("http://localhost:6274")).await;
     assert_eq!(answer.status, 204);
     let said = |name| answer.header(name).unwrap_or_default();
     assert_eq!(said("access-control-allow-origin"), "http://localhost:6274");
@@ -120,34 +120,34 @@ async fn r_sec_03_browsers_are_told_what_allowed_pages_may_do() {
         "authorization, mcp-session-id"
     );
     assert!(said("access-control-allow-methods").contains("DELETE"));
-    let refused = face.send(preflight("https://evil.example")).await;
+    let refused = server.send(preflight("https://evil.example")).await;
     assert_eq!(refused.status, 403);
     assert_eq!(refused.header("access-control-allow-origin"), None);
 
-    let list = face.modern("/mcp", "tools/list", json!({}));
-    let answer = face
+    let list = server.modern("/mcp", "tools/list", json!({}));
+    let answer = server
         .send(list.header("Origin", "http://localhost:6274"))
         .await;
     let exposed = answer.header("access-control-expose-headers");
     assert!(exposed.unwrap_or_default().contains("Mcp-Session-Id"));
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_gate_01_an_unknown_profile_is_answered_by_the_names_there_are() {
-    let face = face().await;
-    let answer = face
-        .send(face.modern("/mcp/none", "tools/list", json!({})))
+    let server = server().await;
+    let answer = server
+        .send(server.modern("/mcp/none", "tools/list", json!({})))
         .await;
     assert_eq!(answer.status, 404);
     assert_eq!(answer.json()["profiles"], json!(["direct"]));
-    let slash = face
-        .send(face.modern("/mcp/", "tools/list", json!({})))
+    let slash = server
+        .send(server.modern("/mcp/", "tools/list", json!({})))
         .await;
     assert_eq!(slash.status, 200);
-    let listed = face
-        .send(face.modern("/mcp/direct", "tools/list", json!({})))
+    let listed = server
+        .send(server.modern("/mcp/direct", "tools/list", json!({})))
         .await;
     assert_eq!(listed.json()["result"]["tools"][0]["name"], "one__work");
-    face.end().await;
+    server.end().await;
 }

@@ -1,4 +1,4 @@
-//! What one client can take from the others.
+//! Limits that keep one client from starving the others.
 
 use std::time::Duration;
 
@@ -15,20 +15,22 @@ use crate::test_server::TestServer;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-async fn face(limits: Limits) -> TestServer {
+async fn server(limits: Limits) -> TestServer {
     TestServer::within(vec![Server::new("one", &["work"])], limits).await
 }
 
 #[tokio::test]
 async fn r_sec_03_a_message_that_is_too_large_is_refused_in_the_protocols_words() {
-    let face = face(Limits {
+    let server = server(Limits {
         request_bytes: 1000,
         ..Limits::default()
     })
     .await;
     let text = "x".repeat(2000);
     let params = json!({"name": "one__work", "arguments": {"text": text}});
-    let answer = face.send(face.modern("/mcp", "tools/call", params)).await;
+    let answer = server
+        .send(server.modern("/mcp", "tools/call", params))
+        .await;
     assert_eq!(answer.status, 413);
     assert!(
         answer.json()["error"]["message"]
@@ -37,23 +39,24 @@ async fn r_sec_03_a_message_that_is_too_large_is_refused_in_the_protocols_words(
             .contains("1000")
     );
     assert_eq!(
-        face.send(face.modern("/mcp", "tools/list", json!({})))
+        server
+            .send(server.modern("/mcp", "tools/list", json!({})))
             .await
             .status,
         200
     );
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up() {
-    let face = face(Limits {
+    let server = server(Limits {
         http_head_time: Duration::from_millis(50),
         http_head_bytes: 8 * 1024,
         ..Limits::default()
     })
     .await;
-    let mut slow = TcpStream::connect(face.address).await.unwrap();
+    let mut slow = TcpStream::connect(server.address).await.unwrap();
     slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: loc")
         .await
         .unwrap();
@@ -61,7 +64,7 @@ async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up(
     let read = timeout(TIMEOUT, slow.read_to_end(&mut rest)).await;
     assert!(read.is_ok(), "the connection is closed");
 
-    let mut large = TcpStream::connect(face.address).await.unwrap();
+    let mut large = TcpStream::connect(server.address).await.unwrap();
     let line = format!("X-Large: {}\r\n", "x".repeat(1000));
     let head = format!("POST /mcp HTTP/1.1\r\n{}", line.repeat(50));
     let _ = large.write_all(head.as_bytes()).await;
@@ -74,7 +77,7 @@ async fn r_sec_03_a_head_that_never_ends_and_one_that_is_too_large_are_given_up(
         text.is_empty() || text.starts_with("HTTP/1.1 431"),
         "{text}"
     );
-    face.end().await;
+    server.end().await;
 }
 
 /// Sends a request on a connection and reads the first line of the response.
@@ -87,42 +90,42 @@ async fn status(stream: &mut TcpStream, head: &str) -> String {
 }
 
 #[tokio::test]
-async fn r_sec_03_idle_connections_of_strangers_shut_nobody_out() {
+async fn r_sec_03_idle_unauthenticated_connections_do_not_lock_out_clients() {
     const MOST: usize = 16;
-    let face = face(Limits {
+    let server = server(Limits {
         http_connections: MOST,
         ..Limits::default()
     })
     .await;
     let mut idle = Vec::new();
     for at in 0..4 * MOST {
-        let mut stranger = TcpStream::connect(face.address).await.unwrap();
-        // Some send a part of a head.
+        let mut stranger = TcpStream::connect(server.address).await.unwrap();
+        // Some connections send part of a request head.
         if at % 2 == 0 {
             stranger.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
         }
         idle.push(stranger);
     }
     for _ in 0..MOST {
-        let answer = face.send(face.modern("/mcp", "tools/list", json!({})));
+        let answer = server.send(server.modern("/mcp", "tools/list", json!({})));
         let answer = timeout(TIMEOUT, answer).await.expect("an answer");
         assert_eq!(answer.status, 200);
     }
     drop(idle);
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_sec_03_a_connection_that_sends_no_request_is_closed_soon() {
-    let face = face(Limits {
+    let server = server(Limits {
         http_first_head_time: Duration::from_millis(50),
         ..Limits::default()
     })
     .await;
-    let healthz = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", face.address);
-    let mut spoken = TcpStream::connect(face.address).await.unwrap();
+    let healthz = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    let mut spoken = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(status(&mut spoken, &healthz).await, "HTTP/1.1 200");
-    let mut silent = TcpStream::connect(face.address).await.unwrap();
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
     let mut rest = Vec::new();
     let read = timeout(TIMEOUT, silent.read_to_end(&mut rest)).await;
     assert!(read.is_ok(), "the silent connection is closed");
@@ -134,23 +137,23 @@ async fn r_sec_03_a_connection_that_sends_no_request_is_closed_soon() {
         "HTTP/1.1 200",
         "it stays"
     );
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
-async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
-    let face = face(Limits {
+async fn r_sec_03_connections_beyond_the_limit_get_503() {
+    let server = server(Limits {
         http_connections: 1,
         ..Limits::default()
     })
     .await;
-    // A client that is being answered keeps its place.
+    // A client with a request in progress is not evicted.
     let listen = json!({"notifications": {"toolsListChanged": true}});
-    let listen = face.modern("/mcp", "subscriptions/listen", listen);
-    let mut stream = listen.open(face.address).await;
+    let listen = server.modern("/mcp", "subscriptions/listen", listen);
+    let mut stream = listen.open(server.address).await;
     assert!(stream.until("acknowledged").await);
 
-    let mut second = TcpStream::connect(face.address).await.unwrap();
+    let mut second = TcpStream::connect(server.address).await.unwrap();
     let mut text = String::new();
     let read = timeout(TIMEOUT, second.read_to_string(&mut text)).await;
     read.expect("an answer").unwrap();
@@ -161,59 +164,56 @@ async fn r_sec_03_connections_beyond_the_limit_are_told_so() {
         "{text}"
     );
     drop(stream);
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_sec_03_a_request_line_with_another_host_is_refused() {
-    let face = face(Limits::default()).await;
-    let host = face.address;
+    let server = server(Limits::default()).await;
+    let host = server.address;
     for (target, status_line) in [
         (format!("http://{host}/healthz"), "HTTP/1.1 200"),
         ("http://evil.example/healthz".to_owned(), "HTTP/1.1 403"),
         (format!("http://user@{host}/healthz"), "HTTP/1.1 403"),
         ("http://127.0.0.1/healthz".to_owned(), "HTTP/1.1 403"),
     ] {
-        let mut stream = TcpStream::connect(face.address).await.unwrap();
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
         let head = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         assert_eq!(status(&mut stream, &head).await, status_line, "{target}");
     }
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_sec_03_large_messages_of_all_clients_share_one_budget() {
-    let under_way = SlowServer::default();
+    let slow = SlowServer::default();
     let limits = Limits {
         request_bytes: 1_500_000,
         request_bytes_in_flight: 2_000_000,
         ..Limits::default()
     };
-    let face = TestServer::within(vec![under_way.server()], limits).await;
+    let server = TestServer::within(vec![slow.server()], limits).await;
     let large = |start: &str| format!("{start}{}", "x".repeat(1_200_000));
-    let held = face.modern("/mcp", "tools/call", call(&large("a")));
-    let held = tokio::spawn(held.send(face.address));
-    wait_until("the first one is under way", TIMEOUT, || {
-        under_way.count() == 1
-    })
-    .await;
-    let second = face.modern("/mcp", "tools/call", call(&large("b")));
-    let refused = face.send(second.clone()).await;
+    let held = server.modern("/mcp", "tools/call", call(&large("a")));
+    let held = tokio::spawn(held.send(server.address));
+    wait_until("the first one is under way", TIMEOUT, || slow.count() == 1).await;
+    let second = server.modern("/mcp", "tools/call", call(&large("b")));
+    let refused = server.send(second.clone()).await;
     assert_eq!(refused.status, 503, "{refused:?}");
     assert!(
         refused.body.contains("too many large messages"),
         "{refused:?}"
     );
-    let small = face.modern("/mcp", "tools/call", call("quick"));
+    let small = server.modern("/mcp", "tools/call", call("quick"));
     assert_eq!(
-        face.send(small).await.status,
+        server.send(small).await.status,
         200,
         "small ones are not held up"
     );
     held.abort();
-    wait_until("the first one is gone", TIMEOUT, || under_way.count() == 0).await;
-    let second = tokio::spawn(second.send(face.address));
-    wait_until("now there is room", TIMEOUT, || under_way.count() == 1).await;
+    wait_until("the first one is gone", TIMEOUT, || slow.count() == 0).await;
+    let second = tokio::spawn(second.send(server.address));
+    wait_until("now there is room", TIMEOUT, || slow.count() == 1).await;
     second.abort();
-    face.end().await;
+    server.end().await;
 }

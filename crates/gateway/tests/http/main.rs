@@ -1,6 +1,6 @@
-//! The HTTP face over a real socket: both eras, the guard, streams that break off, limits, the end.
+//! The HTTP transport over a real socket: both eras, access check, interrupted streams, limits, shutdown.
 
-// Helpers of tests may fail like the tests themselves.
+// Test helpers may panic like the tests themselves.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

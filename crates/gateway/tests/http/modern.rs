@@ -1,4 +1,4 @@
-//! Clients of the revision without sessions.
+//! Clients of the stateless revision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ fn call(tool: &str) -> Value {
 }
 
 #[tokio::test]
-async fn r_gate_01_a_call_is_answered_by_plain_json_when_nothing_comes_before_it() {
-    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
-    let answer = face
-        .send(face.modern("/mcp", "tools/call", call("one__work")))
+async fn r_gate_01_a_response_without_earlier_messages_is_plain_json() {
+    let server = TestServer::of(vec![Server::new("one", &["work"])]).await;
+    let answer = server
+        .send(server.modern("/mcp", "tools/call", call("one__work")))
         .await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -26,21 +26,23 @@ async fn r_gate_01_a_call_is_answered_by_plain_json_when_nothing_comes_before_it
     let said = answer.json();
     assert_eq!(said["id"], 7);
     assert_eq!(said["result"]["content"][0]["text"], r#"work {"text":"x"}"#);
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
-async fn r_gate_01_what_comes_before_the_answer_makes_it_a_stream_that_ends_with_it() {
+async fn r_gate_01_messages_before_the_response_make_it_a_stream() {
     let server = Server::new("one", &["work"]).on_call(|_, _, options| async move {
         for step in 1..=3 {
             send_progress(&options, step);
         }
         Ok(text("done"))
     });
-    let face = TestServer::of(vec![server]).await;
+    let server = TestServer::of(vec![server]).await;
     let mut params = call("one__work");
     params["_meta"] = json!({"progressToken": "p"});
-    let answer = face.send(face.modern("/mcp", "tools/call", params)).await;
+    let answer = server
+        .send(server.modern("/mcp", "tools/call", params))
+        .await;
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     assert_eq!(answer.header("x-accel-buffering"), Some("no"));
     let events = answer.events();
@@ -59,18 +61,19 @@ async fn r_gate_01_what_comes_before_the_answer_makes_it_a_stream_that_ends_with
         events.iter().all(|(id, _)| id.is_empty()),
         "modern streams cannot be resumed"
     );
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
-    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
-    let list = || face.modern("/mcp", "tools/list", json!({}));
+    let server = TestServer::of(vec![Server::new("one", &["work"])]).await;
+    let list = || server.modern("/mcp", "tools/list", json!({}));
     let without_meta = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}});
     let reply = json!({"jsonrpc": "2.0", "id": 7, "result": {}});
     let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}});
     let modern = |body: &Value| {
-        face.post("/mcp", body)
+        server
+            .post("/mcp", body)
             .header("MCP-Protocol-Version", "2026-07-28")
     };
     let future = list().header("MCP-Protocol-Version", "2099-01-01");
@@ -96,19 +99,19 @@ async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
         ),
         (
             "a method that is not there",
-            face.modern("/mcp", "no/such", json!({})),
+            server.modern("/mcp", "no/such", json!({})),
             404,
             -32601,
         ),
         (
             "not JSON",
-            face.post("/mcp", &json!({})).body("{"),
+            server.post("/mcp", &json!({})).body("{"),
             400,
             -32700,
         ),
         (
             "a batch",
-            face.post("/mcp", &json!([without_meta.clone()])),
+            server.post("/mcp", &json!([without_meta.clone()])),
             400,
             -32600,
         ),
@@ -125,36 +128,36 @@ async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
             406,
             -32600,
         ),
-        ("a GET", face.request("GET", "/mcp"), 405, -32600),
-        ("a DELETE", face.request("DELETE", "/mcp"), 405, -32600),
+        ("a GET", server.request("GET", "/mcp"), 405, -32600),
+        ("a DELETE", server.request("DELETE", "/mcp"), 405, -32600),
     ] {
-        let answer = face.send(request).await;
+        let answer = server.send(request).await;
         assert_eq!(answer.status, status, "{what}: {answer:?}");
         assert_eq!(answer.json()["error"]["code"], code, "{what}: {answer:?}");
     }
-    let answer = face.send(modern(&note)).await;
+    let answer = server.send(modern(&note)).await;
     assert_eq!((answer.status, answer.body.as_str()), (202, ""));
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
 async fn r_gate_01_an_unsupported_revision_is_answered_by_the_supported_ones() {
-    let face = TestServer::of(vec![Server::new("one", &["work"])]).await;
+    let server = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let params = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": "2099-01-01",
         "io.modelcontextprotocol/clientCapabilities": {},
     }});
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params});
-    let request = face.post("/mcp", &body);
+    let request = server.post("/mcp", &body);
     let request = request
         .header("MCP-Protocol-Version", "2099-01-01")
         .header("Mcp-Method", "tools/list");
-    let answer = face.send(request).await;
+    let answer = server.send(request).await;
     assert_eq!(answer.status, 400, "{answer:?}");
     let error = &answer.json()["error"];
     assert_eq!(error["code"], -32022);
     assert_eq!(error["data"]["supported"][0], "2026-07-28");
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
@@ -176,12 +179,12 @@ async fn r_gate_01_a_client_that_goes_away_cancels_its_request() {
             std::future::pending().await
         }
     });
-    let face = TestServer::of(vec![server]).await;
+    let server = TestServer::of(vec![server]).await;
     let mut params = call("one__work");
     params["_meta"] = json!({"progressToken": 1});
-    let mut open = face
+    let mut open = server
         .modern("/mcp", "tools/call", params)
-        .open(face.address)
+        .open(server.address)
         .await;
     assert!(open.until("notifications/progress").await);
     begun.notified().await;
@@ -189,7 +192,7 @@ async fn r_gate_01_a_client_that_goes_away_cancels_its_request() {
     tokio::time::timeout(Duration::from_secs(30), ended.notified())
         .await
         .expect("the call ends with its connection");
-    face.end().await;
+    server.end().await;
 }
 
 #[tokio::test]
@@ -204,17 +207,17 @@ async fn r_gate_01_the_end_of_the_program_ends_standing_streams_and_lets_calls_f
             Ok(text("last"))
         }
     });
-    let face = TestServer::of(vec![server]).await;
-    let address = face.address;
+    let server = TestServer::of(vec![server]).await;
+    let address = server.address;
     let listen = json!({"notifications": {"toolsListChanged": true}});
-    let listen = face.modern("/mcp", "subscriptions/listen", listen);
+    let listen = server.modern("/mcp", "subscriptions/listen", listen);
     let mut standing = listen.open(address).await;
     assert!(standing.until("acknowledged").await);
-    let request = face.modern("/mcp", "tools/call", call("one__work"));
+    let request = server.modern("/mcp", "tools/call", call("one__work"));
     let answer = tokio::spawn(request.send(address));
     begun.notified().await;
 
-    let ending = tokio::spawn(face.end());
+    let ending = tokio::spawn(server.end());
     standing.rest().await;
     go_on.notify_one();
     let answer = answer.await.unwrap();

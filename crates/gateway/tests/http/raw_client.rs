@@ -1,4 +1,4 @@
-//! A client that speaks plain HTTP/1.1, so that every byte it sends is the test's own.
+//! A plain HTTP/1.1 client that gives tests control over every byte.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Request {
         }
     }
 
-    /// Sets a header; an empty value leaves it out.
+    /// Sets a header. An empty value removes it.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers
             .retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -44,7 +44,7 @@ impl Request {
         self
     }
 
-    /// Sends it and waits for the head of the answer.
+    /// Sends the request and waits for the response head.
     pub(crate) async fn open(self, address: SocketAddr) -> OpenResponse {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = self.header("Connection", "close");
@@ -54,7 +54,7 @@ impl Request {
         }
         text.push_str(&format!("Content-Length: {}\r\n\r\n", request.body.len()));
         text.push_str(&request.body);
-        // The answer may come, and the connection go, before all of a request was written.
+        // The response may arrive, and the connection close, before the whole request is written.
         let _ = stream.write_all(text.as_bytes()).await;
         let mut open = OpenResponse {
             stream,
@@ -66,7 +66,7 @@ impl Request {
         open
     }
 
-    /// Sends it and waits for the whole answer.
+    /// Sends the request and waits for the complete response.
     pub(crate) async fn send(self, address: SocketAddr) -> HttpResponse {
         let mut open = self.open(address).await;
         open.rest().await;
@@ -74,7 +74,7 @@ impl Request {
     }
 }
 
-/// An answer that is still being read.
+/// A response that is still being read.
 pub(crate) struct OpenResponse {
     stream: TcpStream,
     text: String,
@@ -82,7 +82,7 @@ pub(crate) struct OpenResponse {
 }
 
 impl OpenResponse {
-    /// Reads until a text was received; whether it was.
+    /// Reads until a text is received. Returns whether it was.
     pub(crate) async fn until(&mut self, wanted: &str) -> bool {
         let from = self.head_end;
         while !self.text[from.min(self.text.len())..].contains(wanted) {
@@ -136,7 +136,7 @@ fn unchunked(mut text: &str) -> String {
     whole
 }
 
-/// An answer as far as it was read.
+/// The response as far as it was read.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
@@ -156,7 +156,7 @@ impl HttpResponse {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 
-    /// The messages of a stream, and the id of each event.
+    /// The event ids and messages of a stream.
     pub(crate) fn events(&self) -> Vec<(String, Value)> {
         let field = |event: &str, name: &str| {
             let fields = event.lines().filter_map(|line| line.strip_prefix(name));

@@ -1,4 +1,4 @@
-//! A server whose calls last, and what is recorded of them.
+//! A server whose calls do not complete, and its recorded calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fake::{Server, text};
 
-/// Calls of the tool `work` that are under way; those for the text `quick` end at once.
+/// Counts running calls of the tool `work`. Calls with the text `quick` complete immediately.
 #[derive(Clone, Default)]
 pub(crate) struct SlowServer(Arc<AtomicUsize>);
 
@@ -52,7 +52,7 @@ pub(crate) fn call(text: &str) -> Value {
     json!({"name": "one__work", "arguments": {"text": text}})
 }
 
-/// What is recorded of calls, after the hub wrote all of it.
+/// The recorded calls, after the hub has stored them all.
 pub(crate) async fn recorded_calls(hub: &Hub) -> Vec<Activity> {
     hub.shutdown().await;
     let mut lines = hub.activity(100, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! A face that listens, and requests that it likes.
+//! A listening test server, and valid requests for it.
 
 use std::net::SocketAddr;
 
@@ -65,7 +65,7 @@ impl TestServer {
         }
     }
 
-    /// A request that passes the guard.
+    /// A request that passes the access check.
     pub(crate) fn request(&self, method: &str, path: &str) -> Request {
         Request::new(method, path)
             .header("Host", &self.address.to_string())
@@ -79,7 +79,7 @@ impl TestServer {
             .body(body.to_string())
     }
 
-    /// A modern request with the headers it needs.
+    /// A modern request with its required headers.
     pub(crate) fn modern(&self, path: &str, method: &str, params: Value) -> Request {
         let mut params = params;
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = VERSION.into();
@@ -93,7 +93,7 @@ impl TestServer {
             .header("Mcp-Name", &name)
     }
 
-    /// Shakes hands; the id of the session.
+    /// Sends the handshake and returns the session id.
     pub(crate) async fn initialize(&self, revision: &str) -> String {
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
@@ -121,14 +121,14 @@ impl TestServer {
         request.send(self.address).await
     }
 
-    /// Tells the face to end, and waits until it has.
+    /// Shuts the server down and waits for it.
     pub(crate) async fn end(mut self) {
         drop(self.stop.take());
         self.serving.await.unwrap();
     }
 }
 
-/// What a server says while it works.
+/// Sends a progress notification from a server.
 pub(crate) fn send_progress(options: &CallOptions, step: u32) {
     let params = json!({"progressToken": 1, "progress": step});
     let params = RawValue::from_string(params.to_string()).unwrap();

@@ -1,6 +1,6 @@
-//! The stdio face: a client at the other end of two pipes.
+//! The stdio transport, with a client at the other end of two pipes.
 
-// Helpers of tests may fail like the tests themselves.
+// Test helpers may panic like the tests themselves.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -55,7 +55,7 @@ impl Client {
         Self::within(servers, Limits::default()).await
     }
 
-    /// A client of a program that ends when it is notified.
+    /// A client of a server that shuts down when notified.
     async fn until(servers: Vec<Server>, shutdown: Arc<Notify>) -> (Self, Gateway) {
         let gateway = gateway(servers).await;
         let (input, stdin) = tokio::io::duplex(64 * 1024);
@@ -104,14 +104,14 @@ impl Client {
         assert_eq!(self.next().await["result"]["protocolVersion"], revision);
     }
 
-    /// The next message; every line must be one.
+    /// The next message. Every line must be one.
     async fn next(&mut self) -> Value {
         let line = timeout(TIMEOUT, self.output.next_line()).await;
         let line = line.expect("a line in time").unwrap().expect("a line");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("no message: {line}"))
     }
 
-    /// Says no more, and gives what still comes.
+    /// Closes the input and returns the remaining messages.
     async fn end(mut self) -> Vec<Value> {
         drop(self.input.take());
         let mut rest = Vec::new();
@@ -162,7 +162,7 @@ async fn r_gate_01_stdio_serves_clients_of_both_eras() {
 }
 
 #[tokio::test]
-async fn r_gate_01_what_is_no_message_is_answered_and_costs_nothing_else() {
+async fn r_gate_01_invalid_messages_get_an_error_and_affect_nothing_else() {
     let limits = Limits {
         request_bytes: 400,
         ..Limits::default()
@@ -204,7 +204,7 @@ async fn r_gate_01_a_batch_is_answered_by_a_batch_where_the_revision_has_them() 
 }
 
 #[tokio::test]
-async fn r_gate_01_requests_are_answered_as_they_are_ready_and_can_be_taken_back() {
+async fn r_gate_01_responses_are_sent_when_ready_and_requests_can_be_cancelled() {
     let go_on = Arc::new(Notify::new());
     let wait = go_on.clone();
     let server = Server::new("one", &["work"]).on_call(move |_, arguments, _| {
@@ -228,14 +228,14 @@ async fn r_gate_01_requests_are_answered_as_they_are_ready_and_can_be_taken_back
     client.ask(4, "ping", json!({})).await;
     assert_eq!(client.next().await["id"], 4);
     go_on.notify_waiters();
-    // What was under way is still answered after the client's last word; what was taken back is not.
+    // Running requests still complete after the client closes its input; cancelled ones do not.
     let rest = client.end().await;
     let ids: Vec<_> = rest.iter().map(|answer| answer["id"].clone()).collect();
     assert_eq!(ids, [json!(2)]);
 }
 
 #[tokio::test]
-async fn r_gate_03_a_request_is_taken_back_before_it_begins() {
+async fn r_gate_03_a_request_can_be_cancelled_before_it_starts() {
     let called = Arc::new(std::sync::Mutex::new(Vec::new()));
     let noted = called.clone();
     let server = Server::new("one", &["work"]).on_call(move |_, arguments, _| {
@@ -279,15 +279,22 @@ async fn r_gate_01_more_requests_than_may_run_wait_their_turn() {
 }
 
 #[tokio::test]
-async fn an_unknown_profile_is_told_by_the_names_there_are() {
+async fn an_unknown_profile_error_lists_the_existing_ones() {
     let gateway = gateway(vec![]).await;
-    let error = stdio::run(gateway, "none", tokio::io::empty(), tokio::io::sink()).await;
+    let error = stdio::run_within(
+        gateway,
+        "none",
+        tokio::io::empty(),
+        tokio::io::sink(),
+        &Limits::default(),
+    )
+    .await;
     let error = error.unwrap_err();
     assert_eq!(error.reason, Reason::ProfileUnknown);
     assert!(error.message.contains("work"), "{error}");
 }
 
-/// A server whose tool `work` never ends for the text `slow`, and says when it was called.
+/// A server whose tool `work` never completes for the text `slow`, and signals when it is called.
 fn endless(called: &Arc<Notify>) -> Server {
     let called = called.clone();
     Server::new("one", &["work"]).on_call(move |_, arguments, _| {
@@ -309,7 +316,7 @@ fn assert_given_up(answer: &Value, id: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_01_requests_that_outlast_the_clients_last_word_are_answered_by_an_error() {
+async fn r_gate_01_requests_that_outlast_the_clients_input_end_with_an_error() {
     let called = Arc::new(Notify::new());
     let mut client = Client::of(vec![endless(&called)]).await;
     client.initialize("2025-11-25").await;
@@ -321,7 +328,7 @@ async fn r_gate_01_requests_that_outlast_the_clients_last_word_are_answered_by_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_01_a_program_that_shuts_down_answers_every_open_request() {
+async fn r_gate_01_every_open_request_gets_a_response_at_shutdown() {
     let (called, shutdown) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (mut client, gateway) = Client::until(vec![endless(&called)], shutdown.clone()).await;
     client.initialize("2025-11-25").await;

@@ -1,4 +1,4 @@
-//! Elicitation requests: a server asks the user something, by a form or by a page to open.
+//! Validation of elicitation requests, with a form or a URL.
 
 use pegboard_model::{ServerName, UntrustedText};
 use serde_json::{Map, Value};
@@ -8,13 +8,13 @@ use super::form::check_form;
 use super::secrets::SecretDetector;
 use super::{Refusal, form};
 
-/// Characters of a message; more cannot be read before answering.
+/// Maximum number of characters of a message that a person can be expected to read.
 const MESSAGE_MAX: usize = 2_000;
-/// Lines of a message; a longer one could push the attribution out of sight.
+/// Maximum number of lines of a message; a longer one could push the attribution out of view.
 const LINES_MAX: usize = 30;
-/// Bytes of the address of a page.
+/// Maximum number of bytes of a URL.
 const URL_MAX: usize = 2_048;
-/// Members that are passed as they are: the protocol's own.
+/// Protocol members that are forwarded verbatim.
 const VERBATIM: &[&str] = &["_meta", "elicitationId", "mode", "task"];
 
 pub(super) fn check(
@@ -54,10 +54,10 @@ pub(super) fn check(
                 check_form(schema, &mut secrets)?,
             );
         } else {
-            // A client may show a field of its own.
+            // Without a schema the client may show a text field.
             secrets.takes_text();
         }
-        secrets.judge()?;
+        secrets.check()?;
     }
     for (name, mut value) in params {
         if checked.contains_key(&name) {
@@ -71,10 +71,10 @@ pub(super) fn check(
     Ok(checked)
 }
 
-/// The message under the server's name. The name is Pegboard's own and comes first; what the server wrote follows
-/// as a quotation, in which nothing can pass for a second attribution.
+/// Attributes the message to the server. The server name comes first; the server's text follows as a quotation that
+/// cannot imitate a second attribution.
 fn attributed(server: &ServerName, asks: &str, message: &str) -> String {
-    // The marks around a server's name are Pegboard's alone.
+    // Only Pegboard may use backticks, which surround the server name.
     let message = message
         .trim()
         .replace(['`', '\u{2035}', '\u{2cb}', '\u{ff40}'], "'");
@@ -100,14 +100,14 @@ fn attributed(server: &ServerName, asks: &str, message: &str) -> String {
                 text.push_str(line);
             }
             if left_out > 0 {
-                text.push_str(&format!("\n({left_out} more lines are left out)"));
+                text.push_str(&format!("\n({left_out} more lines omitted)"));
             }
             text
         }
     }
 }
 
-/// The page that a server wants opened, in the form in which it is shown and passed alike.
+/// The URL that the server wants to open, in the form that is both shown and forwarded.
 fn page(params: &Map<String, Value>) -> Result<Url, Refusal> {
     let written = params.get("url").and_then(Value::as_str);
     let written = written.ok_or_else(|| Refusal::new("an elicitation in url mode has no `url`"))?;
@@ -117,16 +117,16 @@ fn page(params: &Map<String, Value>) -> Result<Url, Refusal> {
     }
     let url = Url::parse(written).map_err(|error| {
         let shown = UntrustedText::new(written).shortened(100);
-        Refusal::new(format!("`url` is not a valid address ({error}): {shown}"))
+        Refusal::new(format!("`url` is not a valid URL ({error}): {shown}"))
     })?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         let scheme = UntrustedText::new(url.scheme()).shortened(20).to_string();
-        let why = format!("`url` must be an http or https address, not `{scheme}:`");
+        let why = format!("`url` must be an http or https URL, not `{scheme}:`");
         return Err(Refusal::new(why));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        // `https://bank.example@evil.example` reads like the wrong host.
-        return Err(Refusal::new("`url` has a user or a password in it"));
+        // `https://bank.example@evil.example` looks like the wrong host.
+        return Err(Refusal::new("`url` contains a user name or a password"));
     }
     Ok(url)
 }

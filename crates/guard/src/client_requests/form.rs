@@ -1,4 +1,4 @@
-//! The form of an elicitation: what is shown of it, and what it asks for.
+//! Validation of elicitation forms.
 
 use pegboard_model::UntrustedText;
 use serde_json::{Map, Value};
@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 use super::Refusal;
 use super::secrets::SecretDetector;
 
-/// Fields of one form.
+/// Maximum number of fields of a form.
 const FIELDS_MAX: usize = 50;
-/// Values to choose from in one field.
+/// Maximum number of choices of a field.
 const CHOICES_MAX: usize = 500;
-/// Characters of a field's name, a title or a value to choose.
+/// Maximum number of characters of a field name, a title or a choice.
 const TITLE_MAX: usize = 200;
-/// Characters of a description.
+/// Maximum number of characters of a description.
 const DESCRIPTION_MAX: usize = 1_000;
-/// Nesting of a schema; the protocol knows four levels.
+/// Maximum nesting depth of a schema; the protocol uses four levels.
 const DEPTH_MAX: usize = 8;
 
-/// Checks the schema of a form. Texts are escaped and cut; values that come back to the server must be free of
-/// hidden characters, since changing them would change the answer.
+/// Checks the schema of a form. Texts are escaped and truncated. Values that are sent back to the server must not
+/// contain hidden characters, because escaping them would change the response.
 pub(super) fn check_form(
     mut schema: Value,
     secrets: &mut SecretDetector,
@@ -57,7 +57,7 @@ fn check_field(field: &mut Value, secrets: &mut SecretDetector) -> Result<(), Re
     check_members(field, secrets, 0)
 }
 
-/// Notes what can be typed into a field.
+/// Records what can be entered into a field.
 fn note_entry(field: &Map<String, Value>, secrets: &mut SecretDetector) {
     let is_choice = |of: &Map<String, Value>| {
         ["enum", "oneOf", "anyOf", "const"]
@@ -103,11 +103,11 @@ fn check_member(
         return Err(Refusal::new("the form is nested too deeply"));
     }
     match (name, value) {
-        // What the server compares the answer with.
+        // The server compares the response with these values.
         ("enum", Value::Array(choices)) => {
             check_count(choices)?;
             for choice in choices.iter().filter_map(Value::as_str) {
-                check_value(choice, "a value to choose")?;
+                check_value(choice, "a choice")?;
             }
             Ok(())
         }
@@ -151,7 +151,7 @@ fn check_member(
 
 fn check_count(items: &[Value]) -> Result<(), Refusal> {
     if items.len() > CHOICES_MAX {
-        let why = format!("a field has more than {CHOICES_MAX} values to choose from");
+        let why = format!("a field has more than {CHOICES_MAX} choices");
         return Err(Refusal::new(why));
     }
     Ok(())
@@ -165,7 +165,7 @@ fn check_strings(value: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// Checks a text that comes back to the server, so that it cannot be escaped.
+/// Checks a text that is sent back to the server and therefore cannot be escaped.
 fn check_value(text: &str, what: &str) -> Result<(), Refusal> {
     if text.chars().count() > TITLE_MAX {
         let why = format!("{what} is longer than {TITLE_MAX} characters");
@@ -180,14 +180,14 @@ fn check_value(text: &str, what: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A text in one line, so that it cannot look like more than one part of the form.
+/// A text on one line, so that it cannot imitate several parts of the form.
 fn one_line(text: &str, limit: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ").replace('`', "'");
     UntrustedText::new(&line).shortened(limit).to_string()
 }
 
-/// Escapes every text in a value that a client may show.
+/// Escapes all texts in a value that a client may show.
 pub(super) fn show(value: &mut Value) {
     match value {
         Value::String(text) => *text = one_line(text, DESCRIPTION_MAX),

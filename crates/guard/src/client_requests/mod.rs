@@ -1,9 +1,9 @@
-//! What a server requests from the client that calls it, checked before a person or a model sees it.
+//! Validation of requests that a server sends to the calling client, before a person or a model sees them.
 //!
-//! A server writes the text of these requests, and a client shows them as if Pegboard asked. So each names its
-//! server first, hidden characters are escaped, lengths are bounded, and forms that ask for secrets are refused.
-//! Both protocol eras pass [`check_client_request`]: requests of legacy servers, `input_required` results of modern
-//! ones, and the elicitations in a `-32042` error.
+//! The server writes the text of these requests, and the client shows them as if they came from Pegboard. So each one
+//! is attributed to its server, hidden characters are escaped, lengths are bounded, and forms that ask for secrets are
+//! refused. Both protocol eras use [`check_client_request`]: for requests of legacy servers, `input_required` results
+//! of modern ones, and the elicitations in a `-32042` error.
 
 mod elicitation;
 mod form;
@@ -18,10 +18,10 @@ pub(crate) const ELICITATION: &str = "elicitation/create";
 const SAMPLING: &str = "sampling/createMessage";
 const ROOTS: &str = "roots/list";
 
-/// Why a request of a server is not passed on, for the server and the log.
+/// Why a request of a server is not forwarded, for the server and the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong with it and what the server can do; free of hidden characters.
+    /// What is wrong and what the server can do. Contains no hidden characters.
     pub message: String,
 }
 
@@ -33,34 +33,36 @@ impl Refusal {
     }
 }
 
-/// Checks a request of a server to its client. Returns the `params` that the client may get: attributed to the
-/// server, escaped and bounded.
+/// Checks a request from a server to the client. Returns the `params` to forward: attributed to the server, escaped and
+/// bounded.
 ///
 /// # Errors
 ///
-/// Returns the reason when the method is switched off for this server or not one that servers may use, when the
-/// request is malformed or too large, and when it asks for a secret by a form.
+/// Returns the reason if the method is disabled for this server or not allowed for servers, if the request is malformed
+/// or too large, or if a form asks for a secret.
 pub fn check_client_request(
     server: &ServerName,
     allowed: ClientRequests,
     method: &str,
     params: Option<&RawValue>,
 ) -> Result<Option<Box<RawValue>>, Refusal> {
-    let switched_off = |what: &str| {
+    let disabled = |what: &str| {
         Refusal::new(format!(
-            "{what} is switched off for the server `{server}` in Pegboard's configuration"
+            "{what} is disabled for the server `{server}` in Pegboard's configuration"
         ))
     };
     let checked = match method {
-        ELICITATION if !allowed.elicitation => return Err(switched_off("elicitation")),
+        ELICITATION if !allowed.elicitation => return Err(disabled("elicitation")),
         ELICITATION => elicitation::check(server, object(params)?)?,
-        SAMPLING if !allowed.sampling => return Err(switched_off("sampling")),
+        SAMPLING if !allowed.sampling => return Err(disabled("sampling")),
         SAMPLING => sampling::check(server, object(params)?)?,
-        // It carries no text, and the client shows none.
+        // It contains no text that the client could show.
         ROOTS => return Ok(params.map(RawValue::to_owned)),
         _ => {
             let method = UntrustedText::new(method).shortened(60);
-            return Err(Refusal::new(format!("clients are not asked `{method}`")));
+            return Err(Refusal::new(format!(
+                "servers may not send `{method}` to clients"
+            )));
         }
     };
     to_raw_value(&checked)

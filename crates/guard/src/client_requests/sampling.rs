@@ -1,12 +1,12 @@
-//! Sampling requests: the client's model generates something for a server.
+//! Validation of sampling requests, in which a server uses the client's model.
 
 use pegboard_model::{ServerName, escape_hidden};
 use serde_json::{Map, Value};
 
 use super::Refusal;
 
-/// Attributes the request by its system prompt, which is what a client shows and its model reads first. Pegboard
-/// holds no context of other servers and no client should add any, so `includeContext` is always `none`.
+/// Attributes the request in its system prompt, which clients show and models read first. Pegboard has no context of
+/// other servers and clients must not add any, so `includeContext` is always `none`.
 pub(super) fn check(
     server: &ServerName,
     mut params: Map<String, Value>,
@@ -36,7 +36,7 @@ pub(super) fn check(
     Ok(params)
 }
 
-/// A person who reviews the request must see all that the model will read.
+/// Escapes hidden characters, so that a person who reviews the request sees everything that the model reads.
 fn show_text(block: &mut Value) {
     if let Some(Value::String(text)) = block.get_mut("text")
         && let std::borrow::Cow::Owned(shown) = escape_hidden(text)

@@ -1,13 +1,13 @@
-//! Whether a form asks for a secret. The protocol forbids it: what is typed into a form passes through the client,
-//! its model's context and Pegboard. A server that needs a secret uses url mode.
+//! Detection of forms that ask for a secret. The protocol forbids them, because form input passes through the client,
+//! its model's context and Pegboard. A server that needs a secret must use url mode.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::Refusal;
-use crate::confusables::look;
+use crate::confusables::skeleton_of;
 
-/// Found anywhere in a text, whatever separates their letters. Compared by their look.
+/// Matched anywhere in a text, ignoring separators. All words are compared by their skeleton.
 const PHRASES: &[&str] = &[
     "password",
     "passwd",
@@ -41,7 +41,7 @@ const PHRASES: &[&str] = &[
     "cardnumber",
     "creditcard",
     "debitcard",
-    // Other languages in which people are asked.
+    // Other languages.
     "passwort",
     "kennwort",
     "contraseña",
@@ -52,9 +52,9 @@ const PHRASES: &[&str] = &[
     "パスワード",
     "비밀번호",
 ];
-/// Found as whole words.
+/// Matched as whole words.
 const WORDS: &[&str] = &["otp", "totp", "2fa", "mfa", "cvv", "cvc", "pwd", "senha"];
-/// Found as whole words, where the form has a field for text: with numbers they are counted (`token limit`).
+/// Matched as whole words if the form has a text field; with a number field they are usually a count (`token limit`).
 const TEXT_WORDS: &[&str] = &[
     "secret",
     "secrets",
@@ -63,39 +63,39 @@ const TEXT_WORDS: &[&str] = &[
     "credentials",
     "mnemonic",
 ];
-/// After one of `TEXT_WORDS`, these say that the secret itself is not meant: `secret_name`, `token count`.
-const ABOUT: &[&str] = &[
+/// After one of `TEXT_WORDS`, these mean that the secret itself is not requested: `secret_name`, `token count`.
+const QUALIFIERS: &[&str] = &[
     "address", "count", "id", "limit", "name", "names", "symbol", "type",
 ];
-/// Whole names of fields that mean a secret, where the same word in a sentence may not.
+/// Field names that mean a secret, although the same word in a sentence may not.
 const NAMES: &[&str] = &["pass", "pw", "pin", "auth"];
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| Table {
-    phrases: looks(PHRASES),
-    words: looks(WORDS),
-    text_words: looks(TEXT_WORDS),
-    about: looks(ABOUT),
-    names: looks(NAMES),
+    phrases: skeletons(PHRASES),
+    words: skeletons(WORDS),
+    text_words: skeletons(TEXT_WORDS),
+    qualifiers: skeletons(QUALIFIERS),
+    names: skeletons(NAMES),
 });
 
 struct Table {
     phrases: BTreeSet<String>,
     words: BTreeSet<String>,
     text_words: BTreeSet<String>,
-    about: BTreeSet<String>,
+    qualifiers: BTreeSet<String>,
     names: BTreeSet<String>,
 }
 
-fn looks(words: &[&str]) -> BTreeSet<String> {
-    words.iter().map(|word| look(word)).collect()
+fn skeletons(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| skeleton_of(word)).collect()
 }
 
-/// What is known of a form while it is read: whether its texts speak of secrets, and what can be typed into it.
+/// Collects whether the texts of a form mention secrets, and what can be entered into it.
 #[derive(Debug, Default)]
 pub(super) struct SecretDetector {
-    /// A secret that a field for text or numbers takes.
+    /// A mentioned secret can be entered into a text or number field.
     in_any_field: bool,
-    /// One that only a field for text takes.
+    /// A mentioned secret can be entered into a text field only.
     in_text: bool,
     takes_text: bool,
     takes_number: bool,
@@ -110,31 +110,32 @@ impl SecretDetector {
         self.takes_number = true;
     }
 
-    /// A field that says itself that it holds a secret.
+    /// Records a field that is declared as secret.
     pub(super) fn takes_secret(&mut self) {
         self.takes_text = true;
         self.in_any_field = true;
     }
 
-    /// Reads a text that the user sees.
+    /// Scans a text that is shown to the user.
     pub(super) fn read(&mut self, text: &str) {
         let table = &*TABLE;
         let words = words(text);
         let joined = words.concat();
-        // In small letters it is a verb as often.
+        // `pin` in lower case is often a verb.
         let mut plain = text.split(|c: char| !c.is_alphanumeric());
         self.in_any_field |= plain.any(|word| word == "PIN")
             || (table.phrases.iter()).any(|phrase| joined.contains(phrase.as_str()))
             || words.iter().any(|word| table.words.contains(word));
-        let is_about = |at: usize| {
+        let is_qualified = |at: usize| {
             let next = words.get(at + 1);
-            next.is_some_and(|next| table.about.contains(next))
+            next.is_some_and(|next| table.qualifiers.contains(next))
         };
         let mut named = words.iter().enumerate();
-        self.in_text |= named.any(|(at, word)| table.text_words.contains(word) && !is_about(at));
+        self.in_text |=
+            named.any(|(at, word)| table.text_words.contains(word) && !is_qualified(at));
     }
 
-    /// Reads the name of a field.
+    /// Scans the name of a field.
     pub(super) fn read_name(&mut self, name: &str) {
         self.read(name);
         self.in_any_field |= TABLE.names.contains(&words(name).concat());
@@ -142,12 +143,12 @@ impl SecretDetector {
 
     /// # Errors
     ///
-    /// Returns the reason when the form speaks of a secret and has a field to type it into.
-    pub(super) fn judge(&self) -> Result<(), Refusal> {
+    /// Returns the reason if the form mentions a secret and has a field to enter it.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         let takes_any = self.takes_text || self.takes_number;
         if (takes_any && self.in_any_field) || (self.takes_text && self.in_text) {
             return Err(Refusal::new(
-                "the form asks for a password, a token, a key, a code or another secret, and a form must not; \
+                "forms must not ask for a password, a token, a key, a code or another secret; \
                  use an elicitation in url mode instead",
             ));
         }
@@ -155,26 +156,26 @@ impl SecretDetector {
     }
 }
 
-/// The words of a text by their look: parted at everything but letters and digits, and within `camelCase`.
+/// The skeletons of the words of a text, split at everything except letters and digits and inside `camelCase`.
 fn words(text: &str) -> Vec<String> {
-    let mut parted = String::with_capacity(text.len());
+    let mut split = String::with_capacity(text.len());
     let mut was_lower = false;
     for character in text.chars() {
         if character.is_uppercase() && was_lower {
-            parted.push(' ');
+            split.push(' ');
         }
         was_lower = character.is_lowercase();
-        parted.push(character);
+        split.push(character);
     }
-    let looked = look(&parted);
-    looked
+    let skeleton = skeleton_of(&split);
+    skeleton
         .split(|c: char| !c.is_alphanumeric() && !is_mark(c))
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
 }
 
-/// Accents are apart from their letters in a skeleton.
+/// Whether a character is an accent; in a skeleton accents are separate characters.
 fn is_mark(character: char) -> bool {
     matches!(u32::from(character), 0x300..=0x36F | 0x3099 | 0x309A)
 }

@@ -35,7 +35,7 @@ fn fields(message: &str, fields: Value) -> Result<Value, String> {
 }
 
 #[test]
-fn r_sec_11_a_message_names_its_server_and_cannot_pass_for_another() {
+fn r_sec_11_a_message_is_attributed_and_cannot_imitate_another_server() {
     assert_eq!(
         message_of("Which colour?"),
         "Server `mean` asks: Which colour?"
@@ -63,7 +63,7 @@ fn r_sec_11_a_message_is_bounded() {
     );
     let lines = message_of(&"line\n".repeat(300));
     assert_eq!(lines.lines().count(), 32, "{lines}");
-    assert!(lines.ends_with("(270 more lines are left out)"), "{lines}");
+    assert!(lines.ends_with("(270 more lines omitted)"), "{lines}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn r_sec_11_the_texts_of_a_form_are_escaped_and_its_values_pass() {
 }
 
 #[test]
-fn r_sec_11_values_that_would_come_back_changed_are_refused() {
+fn r_sec_11_values_that_escaping_would_change_are_refused() {
     for bad in [
         json!({"a\u{202e}b": {"type": "string"}}),
         json!({"k": {"type": "string", "enum": ["a\u{200b}"]}}),
@@ -165,7 +165,7 @@ fn r_sec_11_a_form_may_not_ask_for_secrets() {
             "Sign in",
             json!({"v": {"type": "array", "items": {"type": "string"}, "title": "Recovery codes"}}),
         ),
-        // The words may be beside another field than the one that takes the answer.
+        // The words may be next to another field than the one for the response.
         (
             "Sign in",
             json!({"ok": {"type": "boolean", "title": "password below"}, "v": {"type": "string"}}),
@@ -218,7 +218,7 @@ fn r_sec_11_other_forms_pass() {
 }
 
 #[test]
-fn r_sec_11_url_mode_shows_the_whole_address_and_its_host() {
+fn r_sec_11_url_mode_shows_the_complete_url_and_its_host() {
     let asked = json!({"mode": "url", "elicitationId": "e1", "url": "https://login.example/a?b=c", "message": "Enter your password there"});
     let shown = check(ELICITATION, asked).unwrap();
     assert_eq!(
@@ -255,7 +255,7 @@ fn r_sec_11_url_mode_shows_the_whole_address_and_its_host() {
 }
 
 #[test]
-fn r_sec_11_sampling_is_attributed_and_gets_no_context_of_others() {
+fn r_sec_11_sampling_is_attributed_and_gets_no_context_of_other_servers() {
     let asked = json!({
         "messages": [
             {"role": "user", "content": {"type": "text", "text": "sum\u{e0041}marise"}},
@@ -287,7 +287,7 @@ fn r_sec_11_sampling_is_attributed_and_gets_no_context_of_others() {
 }
 
 #[test]
-fn r_sec_11_what_is_switched_off_or_unknown_is_refused() {
+fn r_sec_11_disabled_and_unknown_methods_are_refused() {
     let server = ServerName::parse("mean").unwrap();
     let off = ClientRequests {
         elicitation: false,

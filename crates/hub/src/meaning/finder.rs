@@ -1,14 +1,14 @@
-//! One search, by whoever asks.
+//! Searching the catalog.
 
 use pegboard_catalog::{Catalog, SearchRequest, SearchResults, SemanticCoverage, ToolSearch};
 use pegboard_model::{SearchFacts, SpanContext};
 use tokio::time::Instant;
 
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::Hub;
-use crate::trace_scope::TraceScope;
+use crate::telemetry::TraceScope;
 
-/// Finds tools for one session, by words, by meaning and by what worked before.
+/// Searches tools for one session, by words, by meaning and by past searches.
 #[derive(Clone)]
 pub struct Finder {
     hub: Hub,
@@ -19,7 +19,7 @@ pub struct Finder {
 }
 
 impl Hub {
-    /// Finds tools; with a session, a call that follows a search may be remembered for it.
+    /// Returns a finder. With a session, a call that follows a search can be remembered for it.
     pub fn finder(&self, session: Option<SessionId>) -> Finder {
         Finder {
             hub: self.clone(),
@@ -32,21 +32,21 @@ impl Hub {
 }
 
 impl Finder {
-    /// The same, saying why each tool was found.
+    /// Also explains why each tool was found.
     #[must_use]
     pub fn explaining(mut self) -> Self {
         self.explain = true;
         self
     }
 
-    /// The same as a part of whatever this span is about.
+    /// Records the search below this span.
     #[must_use]
     pub fn below(mut self, span: Option<SpanContext>) -> Self {
         self.above = span;
         self
     }
 
-    /// The same by words alone.
+    /// Searches by words only.
     #[must_use]
     pub fn by_words(mut self) -> Self {
         self.words_only = true;
@@ -57,11 +57,11 @@ impl Finder {
 impl ToolSearch for Finder {
     fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a> {
         let started = Instant::now();
-        let recorder = &self.hub.inner.recorder;
+        let recorder = self.hub.inner.telemetry.recorder();
         let span = match recorder.is_tracing() {
             true => {
                 let trace = TraceScope::below(self.above.as_ref());
-                self.hub.inner.begin(&trace, "search")
+                self.hub.inner.telemetry.begin(&trace, "search")
             }
             false => None,
         };
@@ -81,7 +81,7 @@ impl ToolSearch for Finder {
     }
 
     fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool {
-        // The host program's own tools have no vectors and never will.
+        // Tools of the host program have no vectors.
         let is_unread = || catalog.servers().any(|entry| entry.needs_vectors());
         let wants_meaning = self.hub.has_encoder() && !self.words_only;
         wants_meaning && found.by_meaning != SemanticCoverage::All && is_unread()
@@ -99,6 +99,7 @@ impl Finder {
         };
         let has_vectors = || catalog.servers().any(|entry| entry.vectors().is_some());
         let meaning = inner
+            .search
             .meaning
             .as_ref()
             .filter(|_| !self.words_only && has_vectors());
@@ -106,14 +107,14 @@ impl Finder {
             return catalog.find_tools(&request);
         };
         let vector = meaning.vector(text);
-        let past_searches = inner.recall.close_to(meaning, &vector);
+        let past_searches = inner.search.memory.close_to(meaning, &vector);
         let found = catalog.find_tools(&SearchRequest {
             vector: Some(&vector),
             past_searches: &past_searches,
             ..request
         });
         if let Some(session) = &self.session {
-            inner.recall.searched(session, &vector, &found);
+            inner.search.memory.searched(session, &vector, &found);
         }
         found
     }

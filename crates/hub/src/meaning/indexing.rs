@@ -1,4 +1,4 @@
-//! Making vectors ready: those that are kept are loaded, missing ones are computed beside all other work.
+//! Loading stored vectors, and computing missing ones in the background.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,32 +13,33 @@ use super::vector_cache::{TextKey, VectorCache};
 use super::{EncoderInput, Meaning};
 use crate::hub::{Hub, Inner};
 
-/// How long a start is left alone before vectors are looked at: whoever started it waits for other things.
+/// Delay after a start, so that vectors do not slow down the first requests.
 const AFTER_START: Duration = Duration::from_millis(500);
-/// How long after a request the encoder rests: requests come in groups, and waking it costs the first of them.
+/// How long after a query the encoder releases its memory. Queries come in groups, and the first one after a release
+/// is slower.
 const AFTER_REQUESTS: Duration = Duration::from_secs(60);
-/// Tools that are read at one go, so that an end of the program waits for no more than these.
+/// Tools that are encoded per batch. A shutdown waits for one batch at most.
 const ENCODE_BATCH: usize = 4;
-/// Characters of a description that an encoder is given; it looks at fewer.
+/// Characters of a description that are passed to the encoder, which reads fewer.
 const DESCRIPTION: usize = 2_000;
 
-/// How far the reading of tools for their meaning has come.
+/// Progress of encoding the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeaningProgress {
-    /// Tools that have their vectors.
+    /// Tools with vectors.
     pub ready: usize,
-    /// All tools that are searched.
+    /// All searchable tools.
     pub total: usize,
 }
 
 impl Hub {
-    /// Whether tools are found by meaning at all.
+    /// Whether search by meaning is available.
     pub fn has_encoder(&self) -> bool {
-        self.inner.meaning.is_some()
+        self.inner.search.meaning.is_some()
     }
 
-    /// Keeps vectors ready from now on: loads those that are kept, computes missing ones, and does so again
-    /// whenever a server was discovered. For programs that live on.
+    /// Loads stored vectors and computes missing ones in the background, now and after every discovery. For
+    /// long-running programs.
     pub fn index_meaning_in_background(&self) {
         if !self.has_encoder() {
             return;
@@ -47,12 +48,12 @@ impl Hub {
         let mut events = self.subscribe();
         self.inner.tasks.spawn(async move {
             tokio::time::sleep(AFTER_START).await;
-            let mut rest_at = None;
+            let mut release_at = None;
             loop {
                 inner.make_ready(None, &|_| {}).await;
                 loop {
-                    let rest = async {
-                        match rest_at {
+                    let release = async {
+                        match release_at {
                             Some(at) => tokio::time::sleep_until(at).await,
                             None => std::future::pending().await,
                         }
@@ -60,12 +61,12 @@ impl Hub {
                     let event = tokio::select! {
                         event = events.recv() => event,
                         () = inner.asked() => {
-                            rest_at = Some(Instant::now() + AFTER_REQUESTS);
+                            release_at = Some(Instant::now() + AFTER_REQUESTS);
                             continue;
                         }
-                        () = rest => {
-                            inner.rest();
-                            rest_at = None;
+                        () = release => {
+                            inner.release_memory();
+                            release_at = None;
                             continue;
                         }
                     };
@@ -80,20 +81,20 @@ impl Hub {
         });
     }
 
-    /// Loads the kept vectors, once, so that a search of this moment can use them.
+    /// Loads the stored vectors, once, so that the next search can use them.
     pub async fn load_vectors_once(&self) {
-        if let Some(meaning) = &self.inner.meaning {
+        if let Some(meaning) = &self.inner.search.meaning {
             let load = || async {
                 for entry in self.inner.without_vectors() {
                     self.inner.vectors_of(meaning, &entry, None, &|| {}).await;
                 }
             };
             meaning.loaded.get_or_init(load).await;
-            self.inner.recall.load(&self.inner, meaning).await;
+            self.inner.search.memory.load(&self.inner, meaning).await;
         }
     }
 
-    /// Computes missing vectors within a time, telling how far it is; what was computed is kept.
+    /// Computes and stores missing vectors within a time limit, reporting the progress.
     pub async fn index_meaning(
         &self,
         within: Duration,
@@ -124,7 +125,7 @@ impl Inner {
         deadline: Option<Instant>,
         emit: &(dyn Fn(MeaningProgress) + Sync),
     ) -> MeaningProgress {
-        let Some(meaning) = &self.meaning else {
+        let Some(meaning) = &self.search.meaning else {
             return MeaningProgress { ready: 0, total: 0 };
         };
         let total: usize = self.searched();
@@ -136,7 +137,7 @@ impl Inner {
                 .map(|entry| entry.searchable_tools().count())
                 .sum()
         };
-        // Several programs that begin together begin at different servers, and find what the others made.
+        // Processes that start together begin at different servers and share the results through the store.
         let begin = std::process::id() as usize % wanting.len().max(1);
         wanting.rotate_left(begin);
         let began = missing(&wanting);
@@ -148,33 +149,36 @@ impl Inner {
         for entry in wanting {
             let size = entry.searchable_tools().count();
             let read = std::sync::atomic::AtomicUsize::new(0);
-            let told = || {
+            let on_encoded = || {
                 let read = read.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
                 emit(progress(left.saturating_sub(read)));
             };
             let limit = deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400));
-            if self.vectors_of(meaning, &entry, Some(limit), &told).await {
+            if self
+                .vectors_of(meaning, &entry, Some(limit), &on_encoded)
+                .await
+            {
                 left = left.saturating_sub(size);
             }
         }
-        // After a request the encoder is left awake for a while, see above.
+        // After a query the encoder keeps its memory for a while, see `AFTER_REQUESTS`.
         if began > 0 && meaning.requests.load(Ordering::Relaxed) == before {
-            meaning.encoder.rest();
+            meaning.encoder.release_memory();
         }
         progress(left)
     }
 
-    /// Waits for a request to be encoded.
+    /// Waits until a query is encoded.
     async fn asked(&self) {
-        match &self.meaning {
+        match &self.search.meaning {
             Some(meaning) => meaning.asked.notified().await,
             None => std::future::pending().await,
         }
     }
 
-    fn rest(&self) {
-        if let Some(meaning) = &self.meaning {
-            meaning.encoder.rest();
+    fn release_memory(&self) {
+        if let Some(meaning) = &self.search.meaning {
+            meaning.encoder.release_memory();
         }
     }
 
@@ -184,14 +188,14 @@ impl Inner {
         offered.map(|entry| entry.searchable_tools().count()).sum()
     }
 
-    /// Gives an entry its vectors: kept ones, and those that can be computed until the deadline. Without a
-    /// deadline none is computed. `true` when the entry has them all.
+    /// Sets an entry's vectors: stored ones and, with a deadline, those that can be computed until then. Returns
+    /// whether all are set.
     async fn vectors_of(
         &self,
         meaning: &Meaning,
         entry: &Arc<ServerEntry>,
         deadline: Option<Instant>,
-        told: &(dyn Fn() + Sync),
+        on_encoded: &(dyn Fn() + Sync),
     ) -> bool {
         let (server, config) = (entry.name(), &entry.spec.hash);
         let encoder = &meaning.encoder;
@@ -236,7 +240,7 @@ impl Inner {
                 };
                 for (key, vectors) in read {
                     kept.add(key, vectors);
-                    told();
+                    on_encoded();
                 }
             }
             if !kept.has(&server_key)
@@ -251,7 +255,7 @@ impl Inner {
                 .save_vectors(server, config, encoder.model(), written)
                 .await;
             if let Err(error) = saved {
-                tracing::warn!(target: "pegboard", server = %server, "vectors are not kept: {error}");
+                tracing::warn!(target: "pegboard", server = %server, "cannot store vectors: {error}");
             }
         }
         match kept.all_of(&keys) {

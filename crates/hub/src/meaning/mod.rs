@@ -1,5 +1,5 @@
-//! Search by meaning: an encoder that somebody brings, vectors that are made beside all other work, and the
-//! memory of searches that led somewhere.
+//! Search by meaning: an injected encoder, vectors computed in the background, and the memory of searches that led to
+//! a call.
 
 mod finder;
 mod indexing;
@@ -15,67 +15,83 @@ use tokio::sync::{Notify, OnceCell};
 
 pub use self::finder::Finder;
 pub use self::indexing::MeaningProgress;
-pub(crate) use self::search_memory::SearchMemory;
-use crate::slot::lock;
+use self::search_memory::SearchMemory;
+use crate::sync::lock;
 
-/// Queries whose vectors are at hand, because a model that pages or asks again sends the same words.
+/// Number of cached query vectors. A model that pages or repeats a search sends the same text.
 const RECENT_QUERIES: usize = 32;
 
-/// Turns texts into vectors. The same text always gives the same vector.
+/// Encodes texts as vectors. The same text always gives the same vector.
 pub trait Encoder: Send + Sync {
-    /// What tells this encoder's vectors from those of others.
+    /// Identifies the model; vectors of different models cannot be compared.
     fn model(&self) -> &str;
 
-    /// The vector of a request.
+    /// Encodes a query.
     fn query(&self, text: &str) -> Vec<f32>;
 
-    /// The vectors of a tool: as many bytes for every tool.
+    /// Encodes a tool. The result has [`Encoder::tool_bytes`] bytes.
     fn tool(&self, tool: &EncoderInput) -> Vec<u8>;
 
-    /// How many bytes that is.
+    /// Size of a tool's vectors in bytes.
     fn tool_bytes(&self) -> usize;
 
-    /// The vector of a server: as many bytes as a tool's; `None` when nothing is said about it.
+    /// Encodes a server, with as many bytes as a tool; `None` if there is no description.
     fn server(&self, name: &str, description: &str) -> Option<Vec<u8>>;
 
-    /// Compares requests with tools, whose bytes follow each other, and with their server.
+    /// Builds a comparison of queries with tools, whose bytes are concatenated, and with their server.
     fn similarity(&self, tools: Vec<u8>, server: Option<&[u8]>) -> Arc<dyn ToolVectors>;
 
-    /// Nothing is encoded for a while: what the encoder can get again is given back. It may be asked again at any time.
-    fn rest(&self) {}
+    /// Releases memory that can be loaded again, because nothing is encoded for a while. The encoder stays usable.
+    fn release_memory(&self) {}
 
-    /// A request's vector as it is remembered.
+    /// Encodes a query vector for the search memory.
     fn pack(&self, query: &[f32]) -> Vec<u8>;
 
-    /// The cosine between a request and a remembered one; `None` when that cannot be read.
+    /// The cosine between a query and a remembered one; `None` if that one cannot be read.
     fn cosine(&self, query: &[f32], packed: &[u8]) -> Option<f32>;
 }
 
-/// What an encoder reads of a tool.
+/// The text of a tool that an encoder reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncoderInput {
-    /// The name of its server.
+    /// The server's name.
     pub server: String,
-    /// The server's name for it.
+    /// The server's own name of the tool.
     pub name: String,
-    /// What is said about it.
+    /// The tool's description.
     pub description: String,
 }
 
-/// Everything about meaning that a hub holds.
-pub(crate) struct Meaning {
+/// The state of search by meaning.
+struct Meaning {
     encoder: Arc<dyn Encoder>,
     recent: Mutex<VecDeque<(String, Arc<[f32]>)>>,
-    /// Set when the kept vectors were loaded once.
+    /// Set once the stored vectors are loaded.
     loaded: OnceCell<()>,
-    /// Told of each request that was encoded.
+    /// Notified of every encoded query.
     asked: Notify,
-    /// How many these were.
+    /// Number of encoded queries.
     requests: AtomicUsize,
 }
 
+/// Search by meaning and the memory of past searches.
+pub(crate) struct MeaningSearch {
+    /// `None` without an encoder.
+    meaning: Option<Meaning>,
+    memory: SearchMemory,
+}
+
+impl MeaningSearch {
+    pub(crate) fn new(encoder: Option<Arc<dyn Encoder>>, remember_searches: bool) -> Self {
+        Self {
+            meaning: encoder.map(Meaning::new),
+            memory: SearchMemory::new(remember_searches),
+        }
+    }
+}
+
 impl Meaning {
-    pub(crate) fn new(encoder: Arc<dyn Encoder>) -> Self {
+    fn new(encoder: Arc<dyn Encoder>) -> Self {
         Self {
             encoder,
             recent: Mutex::default(),

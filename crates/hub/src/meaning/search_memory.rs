@@ -1,8 +1,8 @@
-//! The memory of searches that led to a successful call, when the user wants one.
+//! The optional memory of searches that led to a successful call.
 //!
-//! Only a call that follows a search of the same session counts, only for a tool that the search showed, only
-//! once per search, and never when it failed. What a tool can gain is capped, and each tool holds only so many
-//! queries, so that no server lifts itself above others by calling itself.
+//! A call counts only if it follows a search of the same session that showed the tool, once per search, and only if
+//! it succeeded. A tool's gain is capped and the number of queries per tool is limited, so that a server cannot
+//! promote itself by its own calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -13,23 +13,23 @@ use pegboard_store::RememberedQuery;
 use tokio::sync::OnceCell;
 
 use super::Meaning;
-use crate::call::SessionId;
+use crate::calls::SessionId;
 use crate::hub::{Hub, Inner};
-use crate::slot::lock;
+use crate::sync::lock;
 
-/// Below this cosine a past query has nothing to do with a new one.
+/// Cosine below which a past query is unrelated.
 const CLOSE: f32 = 0.5;
-/// Sessions whose last searches are at hand.
+/// Sessions whose last searches are kept.
 const SESSIONS: usize = 256;
-/// Searches of one session that a call can follow.
+/// Searches kept per session.
 const SEARCHES: usize = 4;
-/// Tools of one search that a call can follow.
+/// Tools kept per search.
 const SHOWN: usize = 10;
-/// A new query this close to one that is remembered for the tool says nothing new.
+/// Cosine above which a query adds nothing to one that is remembered for the same tool.
 const SAME: f32 = 0.97;
 
-/// What is remembered, and what may be next.
-pub(crate) struct SearchMemory {
+/// The remembered queries and the recent searches that may be added to them.
+pub(super) struct SearchMemory {
     enabled: bool,
     remembered: Mutex<VecDeque<RememberedQuery>>,
     loaded: OnceCell<()>,
@@ -49,7 +49,7 @@ struct Search {
 }
 
 impl SearchMemory {
-    pub(crate) fn new(enabled: bool) -> Self {
+    pub(super) fn new(enabled: bool) -> Self {
         Self {
             enabled,
             remembered: Mutex::default(),
@@ -66,14 +66,14 @@ impl SearchMemory {
             match inner.store.load_queries(meaning.encoder.model()).await {
                 Ok(kept) => *lock(&self.remembered) = kept.into(),
                 Err(error) => {
-                    tracing::warn!(target: "pegboard", "past searches are not read: {error}")
+                    tracing::warn!(target: "pegboard", "cannot read past searches: {error}")
                 }
             }
         };
         self.loaded.get_or_init(load).await;
     }
 
-    /// The past queries that are close to this one.
+    /// Returns the past queries that are close to this one.
     pub(super) fn close_to(&self, meaning: &Meaning, vector: &[f32]) -> Vec<PastSearch> {
         if !self.enabled {
             return Vec::new();
@@ -91,7 +91,7 @@ impl SearchMemory {
         close.collect()
     }
 
-    /// A session was shown tools.
+    /// Records that a session was shown tools.
     pub(super) fn searched(
         &self,
         session: &SessionId,
@@ -122,7 +122,7 @@ impl SearchMemory {
         searches.push_back(search);
     }
 
-    /// A session called a tool with success. The search that showed it is used up for that tool.
+    /// Returns the search that led a session to this tool, and uses it up for that tool.
     fn led_to(&self, session: &SessionId, exposed: &str) -> Option<Arc<[f32]>> {
         let mut searched = lock(&self.searched);
         let searches = searched.by_session.get_mut(session)?;
@@ -136,28 +136,32 @@ impl SearchMemory {
 }
 
 impl Hub {
-    /// Forgets every search that was remembered and says how many there were.
+    /// Deletes all remembered searches and returns their number.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be written.
     pub async fn forget_searches(&self) -> ToolResult<usize> {
-        lock(&self.inner.recall.remembered).clear();
+        lock(&self.inner.search.memory.remembered).clear();
         self.inner.store.clear_queries().await
     }
 }
 
 impl Inner {
-    /// Remembers the search that led to a successful call, if one did.
+    /// Remembers the search that led to a successful call, if there was one.
     pub(crate) fn remember_successful_search(
         self: &Arc<Self>,
         session: &SessionId,
         view: &ToolView<'_>,
     ) {
-        if !self.recall.enabled {
+        if !self.search.memory.enabled {
             return;
         }
-        let (Some(meaning), Some(server), Some(tool)) = (&self.meaning, view.server(), view.tool())
+        let (Some(meaning), Some(server), Some(tool)) =
+            (&self.search.meaning, view.server(), view.tool())
         else {
             return;
         };
-        let Some(vector) = self.recall.led_to(session, view.exposed().as_str()) else {
+        let Some(vector) = self.search.memory.led_to(session, view.exposed().as_str()) else {
             return;
         };
         let query = RememberedQuery {
@@ -168,7 +172,7 @@ impl Inner {
             at: self.clock.now(),
         };
         {
-            let mut remembered = lock(&self.recall.remembered);
+            let mut remembered = lock(&self.search.memory.remembered);
             let is_known = remembered.iter().any(|past| {
                 past.server == query.server
                     && past.tool == query.tool
@@ -183,11 +187,11 @@ impl Inner {
         }
         let inner = self.clone();
         self.tasks.spawn_to_end(async move {
-            let Some(meaning) = &inner.meaning else {
+            let Some(meaning) = &inner.search.meaning else {
                 return;
             };
             if let Err(error) = inner.store.remember(meaning.encoder.model(), query).await {
-                tracing::warn!(target: "pegboard", "a search is not remembered: {error}");
+                tracing::warn!(target: "pegboard", "cannot store a search: {error}");
             }
         });
     }

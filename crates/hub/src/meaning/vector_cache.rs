@@ -1,4 +1,4 @@
-//! Vectors as the store keeps them: for each tool a hash of its words, and the bytes of its vectors.
+//! The stored form of vectors: for each tool a hash of its text and the bytes of its vectors.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::EncoderInput;
 
 const KEY_BYTES: usize = 16;
 
-/// The hash of the words that a tool's vectors were made of.
+/// The hash of the text that a tool's vectors were computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TextKey([u8; KEY_BYTES]);
 
@@ -28,7 +28,7 @@ impl TextKey {
 pub(super) struct VectorCache(HashMap<TextKey, Box<[u8]>>);
 
 impl VectorCache {
-    /// Reads what was kept; a rest that is no whole row is left out.
+    /// Reads stored vectors. An incomplete row at the end is ignored.
     pub(super) fn read(bytes: &[u8], row: usize) -> Self {
         let rows = bytes.chunks_exact(KEY_BYTES + row).filter_map(|chunk| {
             let (key, vectors) = chunk.split_at_checked(KEY_BYTES)?;
@@ -49,7 +49,7 @@ impl VectorCache {
         self.0.get(key).map(AsRef::as_ref)
     }
 
-    /// The vectors of these tools one after the other; `None` when some are missing.
+    /// Returns the vectors of these tools, concatenated; `None` if some are missing.
     pub(super) fn all_of(&self, keys: &[TextKey]) -> Option<Vec<u8>> {
         let mut all = Vec::new();
         for key in keys {
@@ -58,7 +58,7 @@ impl VectorCache {
         Some(all)
     }
 
-    /// What is to be kept: the vectors of these tools, as far as there are some.
+    /// Encodes the vectors of these tools for the store, as far as they exist.
     pub(super) fn written(&self, keys: &[TextKey]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for key in keys {

@@ -1,4 +1,4 @@
-//! Servers made of values, so that the hub's own rules can be tested without processes.
+//! Servers made of values, for testing the hub's rules without processes.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -23,7 +23,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
-/// What one server does.
+/// The behaviour of one server.
 #[derive(Clone, Default)]
 pub(crate) struct Behaviour {
     pub(crate) tools: Vec<Value>,
@@ -31,26 +31,26 @@ pub(crate) struct Behaviour {
     pub(crate) fail_connect: Option<Reason>,
     pub(crate) fail_list: Option<Reason>,
     pub(crate) hang: bool,
-    /// The list is looked up, and its answer is held back.
+    /// The list is read, and its response is held back.
     pub(crate) hang_list: bool,
     pub(crate) crash_on_call: bool,
-    /// What the handshake declares; `None` when it does not tell.
+    /// The capabilities in the handshake; `None` if it has none.
     pub(crate) capabilities: Option<&'static str>,
     pub(crate) prompts: Vec<Value>,
     pub(crate) resources: Vec<Value>,
     pub(crate) templates: Vec<Value>,
     pub(crate) fail_offers: bool,
-    /// The lists beside tools are never answered.
+    /// Prompts and resources are never listed.
     pub(crate) hang_offers: bool,
-    /// The next calls are refused because of their headers.
+    /// The next calls are rejected because of their headers.
     pub(crate) header_mismatches: usize,
-    /// Resources are not watched.
+    /// Watching a resource fails.
     pub(crate) fail_watch: bool,
-    /// That a resource is watched is heard, and never answered.
+    /// A request to watch a resource arrives and is never answered.
     pub(crate) hang_watch: bool,
     /// Where the connection panics: `connect`, `list` or `call`.
     pub(crate) panics_in: &'static str,
-    /// Results of calls name these resources.
+    /// Results of calls link these resources.
     pub(crate) links: Vec<&'static str>,
     /// The `structuredContent` of results.
     pub(crate) structured: Option<Value>,
@@ -79,7 +79,7 @@ impl Behaviour {
     }
 }
 
-/// All the servers of a test, and what happened to them.
+/// All servers of a test, and what happened to them.
 #[derive(Default)]
 pub(crate) struct Servers {
     behaviours: Mutex<BTreeMap<String, Behaviour>>,
@@ -89,14 +89,14 @@ pub(crate) struct Servers {
     pub(crate) lists: Mutex<Vec<String>>,
     pub(crate) calls: Mutex<Vec<(String, String)>>,
     pub(crate) options: Mutex<Vec<CallOptions>>,
-    /// Server, method, members and name of each request that was passed on.
+    /// Server, method, members and name of each forwarded request.
     pub(crate) requests: Mutex<Vec<[String; 4]>>,
     pub(crate) offer_lists: Mutex<Vec<(String, OfferKind)>>,
     pub(crate) watches: Mutex<Vec<(String, String, bool)>>,
     running: Mutex<BTreeMap<String, Arc<Running>>>,
-    /// Whether every processor of the machine has work.
+    /// Whether the machine is busy.
     pub(crate) is_busy: AtomicBool,
-    /// Looks at each call in the moment it arrives.
+    /// Observes each call when it arrives.
     pub(crate) on_call: Mutex<Option<OnCall>>,
 }
 
@@ -108,7 +108,7 @@ struct Running {
     handshake: Handshake,
     ended: watch::Sender<Option<Reason>>,
     changed: watch::Sender<u64>,
-    told: broadcast::Sender<Announcement>,
+    announcements: broadcast::Sender<Announcement>,
 }
 
 impl Servers {
@@ -124,7 +124,7 @@ impl Servers {
         self.hung.send_modify(|count| *count += 1);
     }
 
-    /// The server has these tools from now on.
+    /// Replaces the server's tools.
     pub(crate) fn tools(&self, server: &str, tools: &[&str]) {
         self.set(server, Behaviour::with_tools(tools));
     }
@@ -162,13 +162,13 @@ impl Servers {
             .send_modify(|count| *count += 1);
     }
 
-    /// The server announces something.
+    /// Sends an announcement of the server.
     pub(crate) fn emit(&self, server: &str, announcement: Announcement) {
         let running = self.running.lock().unwrap();
-        running[server].told.send(announcement).unwrap();
+        running[server].announcements.send(announcement).unwrap();
     }
 
-    /// Changes what a server does from now on.
+    /// Changes the behaviour of a server.
     pub(crate) fn change(&self, server: &str, change: impl FnOnce(&mut Behaviour)) {
         let mut behaviour = self.behaviour(server);
         change(&mut behaviour);
@@ -184,7 +184,7 @@ impl Servers {
             .unwrap_or_default()
     }
 
-    /// Waits as long as the server is told to hang in this way.
+    /// Waits as long as the server hangs in this way.
     async fn while_hanging(&self, server: &str, hangs: impl Fn(&Behaviour) -> bool) {
         let mut changes = self.hung.subscribe();
         while hangs(&self.behaviour(server)) {
@@ -231,7 +231,7 @@ impl Connect for FakeConnector {
             },
             ended: watch::Sender::new(None),
             changed: watch::Sender::new(0),
-            told: broadcast::Sender::new(1024),
+            announcements: broadcast::Sender::new(1024),
         });
         self.0
             .running
@@ -361,7 +361,7 @@ impl Upstream for Running {
     }
 
     fn announcements(&self) -> broadcast::Receiver<Announcement> {
-        self.told.subscribe()
+        self.announcements.subscribe()
     }
 
     async fn watch_resource(&self, uri: &str, watch: bool) -> ToolResult<()> {
@@ -441,7 +441,7 @@ impl Bench {
         .await
     }
 
-    /// A hub that asks first when a list is past its time.
+    /// A hub with `stale_refresh = "always"`.
     pub(crate) async fn strict(name: &str) -> Self {
         let settings = HubSettings {
             stale_refresh: StaleRefresh::Always,
@@ -460,7 +460,7 @@ impl Bench {
         Self::asking(specs, settings, servers, (store, clock), NoApprover).await
     }
 
-    /// A hub whose policies can ask somebody.
+    /// A hub with an approver.
     pub(crate) async fn asking(
         specs: Vec<ServerSpec>,
         settings: HubSettings,
@@ -507,7 +507,7 @@ impl Bench {
         .await
     }
 
-    /// The exposed names that a listing shows now.
+    /// The exposed names of all listed tools.
     pub(crate) fn tools(&self) -> Vec<String> {
         self.hub
             .catalog()

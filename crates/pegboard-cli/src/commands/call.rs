@@ -281,7 +281,7 @@ impl Approver for TerminalApprover {
         if self.yes {
             return PromptResponse::Allow;
         }
-        let text = format!("{}\nCall {}?", question.words(), question.tool);
+        let text = format!("{}\nCall {}?", question.text(), question.tool);
         let (sender, answer) = tokio::sync::oneshot::channel();
         // On its own thread, so that the prompt does not block the program after the approval timeout.
         let asking = std::thread::Builder::new().spawn(move || {

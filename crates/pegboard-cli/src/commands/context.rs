@@ -20,7 +20,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
         with_servers(pegboard, |hub| async move {
             discover_untried(&hub, None, output).await;
             let catalog = hub.catalog();
-            let text = pegboard_catalog::context_summary(&catalog, &essential);
+            let text = pegboard_metatools::context_summary(&catalog, &essential);
             if output.json {
                 let tokens = estimate_tokens(&text);
                 output.document(&Document {

@@ -1,26 +1,14 @@
 //! The protocol: JSON-RPC with `initialize` in the legacy era, and self-contained requests in the modern era.
 
+use pegboard_jsonrpc::{code, meta, revision};
 use serde_json::{Map, Value, json};
 
 use super::tools::{self, Notes};
 
-const MODERN_VERSION: &str = "2026-07-28";
-/// The legacy revisions, newest first.
-const LEGACY_VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const INSTRUCTIONS: &str = "Little tools for trying things out: numbers, units, dates, text, encodings \
                             and notes. Notes last as long as the server runs.";
 /// The tools change only with the program, so clients may cache the list for an hour.
 const LIST_TTL_MS: u64 = 3_600_000;
-
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
-const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The state of one server process.
 #[derive(Default)]
@@ -61,20 +49,20 @@ impl Server {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return Some(error(
                 &Value::Null,
-                RpcError::new(PARSE_ERROR, "this line is not JSON"),
+                RpcError::new(code::PARSE_ERROR, "this line is not JSON"),
             ));
         };
         let Some(method) = message.get("method").and_then(Value::as_str) else {
             let is_response = message.get("result").or(message.get("error")).is_some();
             let failure = RpcError::new(
-                INVALID_REQUEST,
+                code::INVALID_REQUEST,
                 "a request is an object with `method` and `id`",
             );
             return (!is_response).then(|| error(&Value::Null, failure));
         };
         let id = message.get("id")?;
         if !id.is_string() && !id.is_number() {
-            let failure = RpcError::new(INVALID_REQUEST, "`id` is a string or a number");
+            let failure = RpcError::new(code::INVALID_REQUEST, "`id` is a string or a number");
             return Some(error(&Value::Null, failure));
         }
         let nothing = Map::new();
@@ -96,7 +84,7 @@ impl Server {
         let result = match method {
             "ping" if era == Era::Legacy => json!({}),
             "server/discover" => json!({
-                "supportedVersions": [MODERN_VERSION],
+                "supportedVersions": [revision::MODERN],
                 "capabilities": {"tools": {}},
                 "instructions": INSTRUCTIONS,
                 "ttlMs": LIST_TTL_MS,
@@ -106,7 +94,7 @@ impl Server {
             "tools/call" => self.call(params)?,
             _ => {
                 return Err(RpcError::new(
-                    METHOD_NOT_FOUND,
+                    code::METHOD_NOT_FOUND,
                     format!("no method `{method}` here"),
                 ));
             }
@@ -121,16 +109,16 @@ impl Server {
     fn initialize(&mut self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let Some(asked) = params.get("protocolVersion").and_then(Value::as_str) else {
             return Err(RpcError::new(
-                INVALID_PARAMS,
+                code::INVALID_PARAMS,
                 "`initialize` needs `protocolVersion`",
             ));
         };
         self.initialized = true;
-        let [newest, ..] = LEGACY_VERSIONS;
-        let version = LEGACY_VERSIONS
-            .into_iter()
+        let version = revision::LEGACY_REVISIONS
+            .iter()
+            .copied()
             .find(|known| *known == asked)
-            .unwrap_or(newest);
+            .unwrap_or(revision::LATEST_LEGACY);
         Ok(json!({
             "protocolVersion": version,
             "capabilities": {"tools": {}},
@@ -143,27 +131,33 @@ impl Server {
     /// other request lacks the required `_meta` of the modern era.
     fn era(&self, method: &str, params: &Map<String, Value>) -> Result<Era, RpcError> {
         let meta = params.get("_meta").and_then(Value::as_object);
-        let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
+        let Some(version) = meta.and_then(|meta| meta.get(meta::PROTOCOL_VERSION)) else {
             let legacy = (self.initialized && method != "server/discover") || method == "ping";
-            let failure = RpcError::new(INVALID_PARAMS, format!("`_meta` lacks `{VERSION_KEY}`"));
+            let failure = RpcError::new(
+                code::INVALID_PARAMS,
+                format!("`_meta` lacks `{}`", meta::PROTOCOL_VERSION),
+            );
             return if legacy {
                 Ok(Era::Legacy)
             } else {
                 Err(failure)
             };
         };
-        if version != MODERN_VERSION {
+        if version != revision::MODERN {
             let mut failure = RpcError::new(
-                UNSUPPORTED_VERSION,
+                code::UNSUPPORTED_VERSION,
                 "this protocol version is not supported",
             );
-            failure.data = Some(json!({"supported": [MODERN_VERSION], "requested": version}));
+            failure.data = Some(json!({"supported": [revision::MODERN], "requested": version}));
             return Err(failure);
         }
-        if !meta.is_some_and(|meta| meta.get(CAPABILITIES_KEY).is_some_and(Value::is_object)) {
+        if !meta.is_some_and(|meta| {
+            meta.get(meta::CLIENT_CAPABILITIES)
+                .is_some_and(Value::is_object)
+        }) {
             return Err(RpcError::new(
-                INVALID_PARAMS,
-                format!("`_meta` lacks `{CAPABILITIES_KEY}`"),
+                code::INVALID_PARAMS,
+                format!("`_meta` lacks `{}`", meta::CLIENT_CAPABILITIES),
             ));
         }
         Ok(Era::Modern)
@@ -172,11 +166,14 @@ impl Server {
     /// Calls a tool. Invalid arguments are reported in the result, where a model can read them.
     fn call(&mut self, params: &Map<String, Value>) -> Result<Value, RpcError> {
         let Some(name) = params.get("name").and_then(Value::as_str) else {
-            return Err(RpcError::new(INVALID_PARAMS, "`tools/call` needs `name`"));
+            return Err(RpcError::new(
+                code::INVALID_PARAMS,
+                "`tools/call` needs `name`",
+            ));
         };
         let Some(tool) = tools::ALL.iter().find(|tool| tool.name == name) else {
             return Err(RpcError::new(
-                INVALID_PARAMS,
+                code::INVALID_PARAMS,
                 format!("unknown tool: {name}"),
             ));
         };
@@ -204,14 +201,17 @@ impl Server {
 pub(super) fn too_large(limit: usize) -> Value {
     error(
         &Value::Null,
-        RpcError::new(PARSE_ERROR, format!("a line has at most {limit} bytes")),
+        RpcError::new(
+            code::PARSE_ERROR,
+            format!("a line has at most {limit} bytes"),
+        ),
     )
 }
 
 fn list(params: &Map<String, Value>, era: Era) -> Result<Value, RpcError> {
     if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
         return Err(RpcError::new(
-            INVALID_PARAMS,
+            code::INVALID_PARAMS,
             "unknown cursor: the list has one page",
         ));
     }
@@ -228,7 +228,10 @@ fn list(params: &Map<String, Value>, era: Era) -> Result<Value, RpcError> {
 fn complete(mut result: Value) -> Value {
     if let Some(fields) = result.as_object_mut() {
         fields.insert("resultType".to_owned(), json!("complete"));
-        fields.insert("_meta".to_owned(), json!({SERVER_INFO_KEY: server_info()}));
+        fields.insert(
+            "_meta".to_owned(),
+            json!({meta::SERVER_INFO: server_info()}),
+        );
     }
     result
 }

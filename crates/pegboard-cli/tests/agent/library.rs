@@ -2,7 +2,7 @@
 
 use pegboard::agent::{Content, Format, Loading, ToolOutputBody, tool_use};
 use pegboard::{EventKind, Reason, Refresh};
-use pegboard_formats::check_document;
+use pegboard_testkit::provider_rules::check_tools;
 use serde_json::{Value, json};
 
 use crate::support::Home;
@@ -34,7 +34,7 @@ async fn r_agent_01_definitions_summary_and_tool_runner() {
         .iter()
         .collect();
     assert_eq!(names.len(), 5, "{}", tools.document());
-    assert!(check_document(tools.document(), Format::Anthropic).is_empty());
+    assert!(check_tools(tools.document(), Format::Anthropic).is_empty());
     assert!(tools.saved_tokens() > 0);
     let summary = pegboard.context_summary();
     assert!(summary.contains("16 tools"), "{summary}");
@@ -42,22 +42,22 @@ async fn r_agent_01_definitions_summary_and_tool_runner() {
     let call = |name: &str, input: Value| tool_use("id-1", name, input);
     let searched = call("search_tools", json!({"query": "add numbers"}));
     let searched = pegboard.run_tool_use(&tools, &searched).await;
-    assert_eq!(searched.answer.id, "id-1");
-    assert!(text(&searched.answer.body).contains("example__add_numbers"));
+    assert_eq!(searched.output.id, "id-1");
+    assert!(text(&searched.output.body).contains("example__add_numbers"));
     assert_eq!(searched.used, None);
     let called = call(
         "call_tool",
         json!({"tool_name": "example__add_numbers", "arguments": {"a": 2, "b": 3}}),
     );
     let called = pegboard.run_tool_use(&tools, &called).await;
-    assert!(text(&called.answer.body).contains('5'), "{called:?}");
+    assert!(text(&called.output.body).contains('5'), "{called:?}");
     let used = called.used.expect("a tool was used");
     assert_eq!(used.tool, "example__add_numbers");
     assert_eq!(used.server.expect("its server").as_str(), "example");
     let unknown = pegboard
         .run_tool_use(&tools, &call("nothing", json!({})))
         .await;
-    assert!(unknown.answer.is_error, "{unknown:?}");
+    assert!(unknown.output.is_error, "{unknown:?}");
     pegboard.close().await;
     home.assert_nothing_runs();
 }
@@ -80,7 +80,7 @@ async fn r_agent_01_r_reg_07_definitions_are_valid_in_every_format_and_loading()
             let tools = pegboard.definitions_with(format, loading).await;
             let plain = tools.format();
             assert!(!plain.is_deferred());
-            let broken = check_document(tools.document(), plain);
+            let broken = check_tools(tools.document(), plain);
             assert!(broken.is_empty(), "{format} {loading:?}: {broken:?}");
             let shown = tools.document().to_string();
             assert!(shown.contains("\"own\""), "{format} {loading:?}");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pegboard::agent::{Budget, Cancel, Conversation};
+use pegboard::agent::{Budget, CancellationToken, Conversation};
 use pegboard::{Pegboard, Reason, ToolResult};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -120,7 +120,7 @@ async fn r_agent_02_a_cancelled_run_has_an_answer_for_every_call() {
         ]));
         let agent = agent(&pegboard, api, &server);
         let mut conversation = Conversation::new();
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let canceller = cancel.clone();
         let cancelling = async move {
             called.notified().await;
@@ -153,7 +153,7 @@ async fn r_agent_02_a_dropped_run_leaves_no_unanswered_call() {
         ]));
         let agent = agent(&pegboard, api, &server);
         let mut conversation = Conversation::new();
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         tokio::select! {
             _ = agent.run(&mut conversation, "Wait for ever.", &cancel, &|_| {}) => panic!("it ended"),
             () = called.notified() => {}

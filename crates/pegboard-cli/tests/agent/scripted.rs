@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use pegboard::agent::{
-    Agent, AgentEvent, Anthropic, Cancel, Conversation, OpenAi, Provider, Retry, RunReport,
+    Agent, AgentEvent, Anthropic, CancellationToken, Conversation, OpenAi, Provider, Retry,
+    RunReport,
 };
 use pegboard::{Pegboard, Secret};
 use pegboard_testkit::{ModelScript, ModelServer};
@@ -61,7 +62,7 @@ pub(crate) async fn continue_conversation(
     let events = Mutex::new(Vec::new());
     let on_event = |event: AgentEvent| events.lock().expect("no panic").push(event);
     let run = agent
-        .run(conversation, task, &Cancel::new(), &on_event)
+        .run(conversation, task, &CancellationToken::new(), &on_event)
         .await;
     (run, events.into_inner().expect("no panic"))
 }

@@ -111,7 +111,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[the_stricter_rule_wins],
         tests: &[(
             "guard/tests/policy.rs",
-            "r_pol_01_equal_rules_leave_the_stricter_one",
+            "r_pol_01_among_equal_rules_the_stricter_one_decides",
         )],
         pending: None,
     },

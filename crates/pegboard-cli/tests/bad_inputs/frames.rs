@@ -73,7 +73,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[deep_json],
         tests: &[
             (
-                "upstream/src/envelope.rs",
+                "jsonrpc/src/envelope.rs",
                 "r_sec_01_a_depth_bomb_costs_no_stack",
             ),
             (
@@ -89,7 +89,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "duplicates are refused; keys are case-sensitive",
         run: &[duplicate_keys],
         tests: &[(
-            "upstream/src/envelope.rs",
+            "jsonrpc/src/envelope.rs",
             "r_sec_01_ambiguous_messages_are_refused",
         )],
         pending: None,

@@ -121,7 +121,7 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 "guard/tests/policy.rs",
-                "r_pol_01_annotations_stand_between_patterns_and_servers",
+                "r_pol_01_annotations_rank_between_patterns_and_servers",
             ),
             (
                 "hub/tests/dispatch.rs",

@@ -59,7 +59,7 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 LIMITS,
-                "r_sec_03_idle_connections_of_strangers_shut_nobody_out",
+                "r_sec_03_idle_unauthenticated_connections_do_not_lock_out_clients",
             ),
             (
                 LIMITS,
@@ -71,7 +71,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "gateway/src/http/body.rs",
-                "r_sec_03_a_body_that_stops_coming_is_given_up",
+                "r_sec_03_a_stalled_body_times_out",
             ),
         ],
         pending: None,

@@ -104,8 +104,8 @@ pub(crate) const ROWS: &[Row] = &[
         required: "it stays one line of one tool, and JSON stays JSON",
         run: &[imitated_output],
         tests: &[(
-            "catalog/tests/catalog/brief/describing.rs",
-            "r_ctx_03_foreign_text_cannot_hide_and_line_breaks_are_tidied",
+            "metatools/tests/metatools/describing.rs",
+            "r_ctx_03_untrusted_text_cannot_hide_and_line_breaks_are_normalized",
         )],
         pending: None,
     },

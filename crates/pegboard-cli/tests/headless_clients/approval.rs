@@ -1,6 +1,6 @@
 //! A destructive call that is approved in the inbox while the client waits.
 
-use pegboard_catalog::meta::CALL;
+use pegboard_metatools::CALL;
 use pegboard_testkit::wait_until_sync;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! What the model receives before any call: definitions and instructions.
 
-use pegboard_catalog::meta::{CALL, INSTRUCTIONS, definitions};
+use pegboard_metatools::{CALL, INSTRUCTIONS, definitions};
 use serde_json::Value;
 
 use crate::client::Client;

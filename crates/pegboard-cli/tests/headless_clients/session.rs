@@ -1,6 +1,6 @@
 //! One run of a client, from its prompt to its end.
 
-use pegboard_catalog::meta::SEARCH;
+use pegboard_metatools::SEARCH;
 use pegboard_testkit::{ModelRequest, ModelScript, ModelServer, is_alive};
 use serde_json::{Value, json};
 

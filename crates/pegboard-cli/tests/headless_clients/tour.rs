@@ -1,6 +1,6 @@
 //! What an agent does in a headless client: search, describe, call, and call concurrently.
 
-use pegboard_catalog::meta::{CALL, CALL_READ_ONLY, DESCRIBE, SEARCH};
+use pegboard_metatools::{CALL, CALL_READ_ONLY, DESCRIBE, SEARCH};
 use serde_json::{Value, json};
 
 use crate::client::Client;

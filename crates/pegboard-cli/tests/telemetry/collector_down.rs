@@ -130,7 +130,7 @@ fn r_obs_03_a_project_cannot_set_the_trace_destination() {
     home.write("project/.pegboard/config.toml", &theirs);
     let run = home.run(&["call", "example/echo", "text=hi"]).ok();
     assert!(
-        run.stderr.contains("cannot say where traces go"),
+        run.stderr.contains("cannot change where traces are sent"),
         "{}",
         run.stderr
     );

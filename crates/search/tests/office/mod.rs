@@ -1,4 +1,4 @@
-//! A small catalog that the tests search in.
+//! A small catalog for tests.
 
 #![allow(
     dead_code,

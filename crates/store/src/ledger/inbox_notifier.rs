@@ -1,7 +1,7 @@
-//! Telling other processes that the inbox changed.
+//! Notifying other processes of inbox changes.
 //!
-//! Whoever changes it writes a small file, and whoever waits watches that file's folder. The database itself is
-//! not watched: every line of activity would wake everybody.
+//! A writer touches a small file, and waiting processes watch its folder. The database itself is not watched, because
+//! every line of activity would wake all of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::private_files;
 
-/// How often waiting processes look where the system cannot watch folders.
+/// Polling interval of waiting processes if the system cannot watch folders.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const FILE: &str = "inbox";
 
@@ -31,12 +31,12 @@ enum Listener {
     Watching {
         _watcher: notify::RecommendedWatcher,
     },
-    /// The system watches no folder for us.
+    /// The system cannot watch the folder.
     Polling,
 }
 
 impl InboxNotifier {
-    /// A bell that is heard in this process alone.
+    /// Creates a notifier within this process.
     pub(super) fn here() -> Self {
         Self {
             changes: Arc::new(watch::Sender::new(0)),
@@ -46,7 +46,7 @@ impl InboxNotifier {
         }
     }
 
-    /// A bell that is heard by all processes that use the same folder.
+    /// Creates a notifier for all processes that use the same folder.
     pub(super) fn across_processes(folder: PathBuf) -> Self {
         Self {
             folder: Some(folder),
@@ -54,13 +54,13 @@ impl InboxNotifier {
         }
     }
 
-    /// Tells everybody.
+    /// Notifies all subscribers.
     pub(super) fn notify_all(&self) {
         self.changes.send_modify(|count| *count += 1);
         let Some(folder) = &self.folder else { return };
         let count = self.notifications.fetch_add(1, Ordering::Relaxed);
         let text = format!("{} {count}\n", std::process::id());
-        // Without the file the others learn of it when their own time is over.
+        // Without the file, other processes notice the change only when their own timeout ends.
         let written = private_files::ensure_folder(folder).and_then(|()| {
             let mut options = private_files::options();
             let options = options.write(true).create(true).truncate(true);
@@ -68,11 +68,11 @@ impl InboxNotifier {
             std::io::Write::write_all(&mut file, text.as_bytes())
         });
         if let Err(error) = written {
-            tracing::debug!(target: "pegboard", %error, "the inbox's bell could not be rung");
+            tracing::debug!(target: "pegboard", %error, "cannot notify other processes of an inbox change");
         }
     }
 
-    /// Hears what is rung from now on.
+    /// Subscribes to changes.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         let heard = self.changes.subscribe();
         if let Some(folder) = &self.folder {
@@ -107,7 +107,7 @@ impl InboxNotifier {
         }
     }
 
-    /// Wakes whoever waits now and then, as long as somebody does.
+    /// Wakes the subscribers periodically, as long as the notifier exists.
     fn poll(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;

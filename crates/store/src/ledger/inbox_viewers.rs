@@ -1,7 +1,7 @@
-//! Whether somebody looks at the inbox.
+//! The viewers of the approval inbox.
 //!
-//! Whoever looks holds a shared lock on a file; the system releases it when the process dies, so that nobody is
-//! believed to look who is gone.
+//! A viewer holds a shared lock on a file. The system releases it when the process dies, so that a dead viewer does
+//! not count.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{StoreResult, errors, private_files};
 
-/// How often a look is repeated that may have met another process's look and not a person.
+/// How often the check is repeated, because it may collide with the check of another process.
 const LOCK_ATTEMPTS: usize = 4;
 
-/// A person looks at the inbox until this is dropped.
+/// A viewer of the inbox. It counts until it is dropped.
 #[derive(Debug)]
 pub struct InboxViewer {
     count: Arc<AtomicUsize>,
@@ -26,7 +26,7 @@ impl Drop for InboxViewer {
     }
 }
 
-/// Who looks, in this process and, by the file, in others.
+/// The viewers in this process and, through the lock file, in others.
 #[derive(Debug, Default)]
 pub(super) struct InboxViewers {
     here: Arc<AtomicUsize>,
@@ -65,7 +65,7 @@ impl InboxViewers {
         let Some(path) = &self.file else {
             return false;
         };
-        // A file that nobody made yet, nobody holds.
+        // Without a lock file there was never a viewer.
         let Ok(file) = private_files::open_own_file(path, File::options().read(true)) else {
             return false;
         };
@@ -91,7 +91,7 @@ mod tests {
     fn r_pol_02_somebody_looks_until_the_look_ends_also_in_another_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inbox.lock");
-        // Two sides over one file see each other only by the lock, as two processes do.
+        // Two instances with the same file see each other only through the lock, like two processes.
         let [one, other] = [(), ()].map(|()| InboxViewers::across_processes(path.clone()));
         assert!(!one.has_viewers() && !other.has_viewers());
         let (first, second) = (

@@ -1,4 +1,4 @@
-//! A ledger that lasts as long as its process.
+//! A ledger in memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::StoreResult;
 
 type Key = (Option<ServerName>, String, ConfigHash);
 
-/// Keeps decisions and activity in memory.
+/// Stores grants, approval requests and activity in memory.
 pub struct MemoryLedger {
     held: Mutex<LedgerState>,
     notifier: InboxNotifier,
@@ -43,7 +43,7 @@ impl Default for MemoryLedger {
 }
 
 impl MemoryLedger {
-    /// An empty ledger.
+    /// Creates an empty ledger.
     pub fn new() -> Self {
         Self::default()
     }
@@ -88,7 +88,7 @@ impl Ledger for MemoryLedger {
         Ok(revoked)
     }
 
-    async fn ask(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool> {
+    async fn add_request(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool> {
         {
             let inbox = &mut self.held().inbox;
             let now = request.asked_at;
@@ -102,31 +102,31 @@ impl Ledger for MemoryLedger {
         Ok(true)
     }
 
-    async fn waiting(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>> {
+    async fn pending_requests(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>> {
         let held = self.held();
         let waiting = held
             .inbox
             .iter()
-            .filter(|(request, answer)| answer.is_none() && request.expires_at > now);
+            .filter(|(request, response)| response.is_none() && request.expires_at > now);
         Ok(waiting.map(|(request, _)| request.clone()).collect())
     }
 
-    async fn answer(
+    async fn decide(
         &self,
         id: &str,
-        answer: ApprovalResponse,
+        response: ApprovalResponse,
     ) -> StoreResult<Option<ApprovalRequest>> {
         let answered = {
             let held = &mut *self.held();
             let mut waiting = held.inbox.iter_mut();
             let found = waiting.find(|(request, before)| {
-                request.id == id && before.is_none() && request.expires_at > answer.at
+                request.id == id && before.is_none() && request.expires_at > response.at
             });
             found.map(|(request, given)| {
-                if let Some(grant) = grant_of(request, &answer) {
+                if let Some(grant) = grant_of(request, &response) {
                     held.grants.insert(key(&grant), grant);
                 }
-                *given = Some(answer);
+                *given = Some(response);
                 request.clone()
             })
         };
@@ -134,20 +134,20 @@ impl Ledger for MemoryLedger {
         Ok(answered)
     }
 
-    async fn response_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
+    async fn decision(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let held = self.held();
         let found = held.inbox.iter().find(|(request, _)| request.id == id);
-        Ok(found.and_then(|(_, answer)| answer.clone()))
+        Ok(found.and_then(|(_, response)| response.clone()))
     }
 
-    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
+    async fn remove_request(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let closed = {
             let inbox = &mut self.held().inbox;
             let at = inbox.iter().position(|(request, _)| request.id == id);
             at.map(|at| inbox.remove(at))
         };
         self.notifier.notify_all();
-        Ok(closed.and_then(|(_, answer)| answer))
+        Ok(closed.and_then(|(_, response)| response))
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
@@ -162,7 +162,7 @@ impl Ledger for MemoryLedger {
         self.viewers.has_viewers()
     }
 
-    async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
+    async fn add_activity(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
         let held = &mut *self.held();
         for mut line in lines {
             held.last_line += 1;

@@ -1,7 +1,7 @@
-//! What people decided and what was done: lasting consents, calls that wait for a person, and activity.
+//! The ledger: grants, pending approval requests and activity.
 //!
-//! The ledger is a file of its own beside the catalog's: its many small writes must not make the catalog's log
-//! long, which every start reads; and clearing the catalog must not take anybody's decision away.
+//! It is a database separate from the catalog: its many small writes must not lengthen the catalog's write-ahead log,
+//! which every start reads, and clearing the catalog must not delete grants.
 
 mod inbox_notifier;
 mod inbox_viewers;
@@ -19,56 +19,59 @@ pub use inbox_viewers::InboxViewer;
 pub use memory::MemoryLedger;
 pub use sqlite::SqliteLedger;
 
-/// What every ledger can do, whatever keeps it.
+/// Stores grants, approval requests and activity.
+///
+/// # Errors
+/// All operations fail if the underlying storage cannot be used.
 #[async_trait]
 pub trait Ledger: Send + Sync {
-    /// Opens what the first use would have to open. Whatever goes wrong is told by that use.
+    /// Opens the ledger ahead of its first use, which reports any error.
     async fn prepare(&self) {}
 
-    /// Every lasting consent, sorted by server and tool.
+    /// Returns every grant, sorted by server and tool.
     async fn grants(&self) -> StoreResult<Vec<Grant>>;
 
-    /// The lasting consents for a tool, under whatever definition of its server.
+    /// Returns the grants of a tool, under any definition of its server.
     async fn grants_of(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<Vec<Grant>>;
 
-    /// Keeps a consent in place of the earlier one for the same tool and definition of its server.
+    /// Stores a grant, replacing the one for the same tool and definition.
     async fn save_grant(&self, grant: Grant) -> StoreResult<()>;
 
-    /// Takes the consents for a tool back and says how many there were.
+    /// Deletes the grants of a tool and returns their number.
     async fn revoke(&self, server: Option<&ServerName>, tool: &str) -> StoreResult<usize>;
 
-    /// Puts a request into the inbox; `false` when `most` wait there already.
-    async fn ask(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool>;
+    /// Adds an approval request. Returns `false` if `most` requests are pending already.
+    async fn add_request(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool>;
 
-    /// The requests that wait at this moment, the oldest first.
-    async fn waiting(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>>;
+    /// Returns the pending requests, oldest first.
+    async fn pending_requests(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>>;
 
-    /// Answers a request, once and in time; `None` when it does not wait, or no longer. An answer that lasts is
-    /// kept in the same step.
-    async fn answer(
+    /// Decides a pending request, once. Returns `None` if it is not pending or has expired. A lasting decision is
+    /// stored as a grant in the same transaction.
+    async fn decide(
         &self,
         id: &str,
-        answer: ApprovalResponse,
+        response: ApprovalResponse,
     ) -> StoreResult<Option<ApprovalRequest>>;
 
-    /// The answer to a request, when there is one.
-    async fn response_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
+    /// Returns the decision about a request, if there is one.
+    async fn decision(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
 
-    /// Takes a request out of the inbox, and gives the answer that came before.
-    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
+    /// Removes a request and returns the decision about it, if there is one.
+    async fn remove_request(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
 
-    /// Changes whenever the inbox may have, in whatever process.
+    /// Changes whenever the inbox or the grants may have changed, in any process.
     fn changes(&self) -> watch::Receiver<u64>;
 
-    /// Tells all processes that a person looks at the inbox, until it is dropped.
+    /// Registers a viewer of the inbox for all processes, until it is dropped.
     fn register_viewer(&self) -> StoreResult<InboxViewer>;
 
-    /// Whether a person looks at the inbox, in whatever process.
+    /// Whether the inbox has a viewer, in any process.
     fn has_viewers(&self) -> bool;
 
-    /// Adds lines of activity; the oldest beyond `most` are dropped.
-    async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()>;
+    /// Adds lines of activity and deletes the oldest beyond `most`.
+    async fn add_activity(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()>;
 
-    /// The newest lines of activity before a place, the newest first.
+    /// Returns the newest lines of activity before an id, newest first.
     async fn activity(&self, limit: usize, before: Option<u64>) -> StoreResult<Vec<Activity>>;
 }

@@ -1,4 +1,5 @@
-//! Decisions and activity as rows. Decisions carry a seal: one that somebody else wrote does not count.
+//! Grants, approval requests and activity as rows. Decisions are sealed: a row that was not written by Pegboard is
+//! ignored.
 
 use pegboard_model::{
     Activity, ActivityKind, ApprovalDecision, ApprovalRequest, ApprovalResponse, Grant, HashKey,
@@ -8,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Each step leads from the version of its position to the next; steps are only ever added.
+/// Step `n` migrates version `n` to `n + 1`. Steps are only ever added.
 pub(super) const MIGRATIONS: &[&str] = &["
     CREATE TABLE consent (
         server TEXT NOT NULL, tool TEXT NOT NULL, config BLOB NOT NULL,
@@ -28,7 +29,7 @@ pub(super) const MIGRATIONS: &[&str] = &["
 
 const PURPOSE: &str = "pegboard ledger: seal of a decision, version 1";
 
-/// Makes and checks the seals of decisions.
+/// Seals decisions and verifies their seals.
 pub(super) struct Seals(HashKey);
 
 impl Seals {
@@ -40,23 +41,23 @@ impl Seals {
         self.0.hash(parts.iter().map(|part| part.as_bytes()))
     }
 
-    /// A text that fits its seal, read.
+    /// Deserializes a text if its seal is valid.
     fn open<T: DeserializeOwned>(&self, parts: &[&str], body: &str, seal: &[u8]) -> Option<T> {
-        // The comparison of hashes takes the same time wherever they differ.
+        // Comparing hashes takes constant time.
         let fits = <[u8; 32]>::try_from(seal)
             .is_ok_and(|seal| blake3::Hash::from(self.seal(parts)) == blake3::Hash::from(seal));
         fits.then(|| serde_json::from_str(body).ok()).flatten()
     }
 }
 
-/// The consent that an answer gives for good, when it does.
-pub(super) fn grant_of(request: &ApprovalRequest, answer: &ApprovalResponse) -> Option<Grant> {
-    (answer.decision == ApprovalDecision::Always).then(|| Grant {
+/// The grant that a lasting decision creates.
+pub(super) fn grant_of(request: &ApprovalRequest, response: &ApprovalResponse) -> Option<Grant> {
+    (response.decision == ApprovalDecision::Always).then(|| Grant {
         version: request.version.clone(),
         exposed: request.tool.clone(),
         definition: request.definition.clone(),
-        at: answer.at,
-        by: answer.by.clone(),
+        at: response.at,
+        by: response.by.clone(),
     })
 }
 
@@ -116,7 +117,7 @@ pub(super) fn grants_of(
         opened_grant(row, seals)
     })?;
     let found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    // The columns only find the row; what counts is what stands under the seal.
+    // The columns only find the row; the sealed text decides.
     let is_meant =
         |grant: &Grant| grant.version.server.as_ref() == server && grant.version.tool == tool;
     Ok(found.into_iter().flatten().filter(is_meant).collect())
@@ -131,14 +132,14 @@ pub(super) fn revoke(
     connection.execute(sql, params![server_text(server), tool])
 }
 
-pub(super) fn ask(
+pub(super) fn add_request(
     connection: &Connection,
     seals: &Seals,
     request: &ApprovalRequest,
     most: usize,
 ) -> rusqlite::Result<bool> {
     let transaction = connection.unchecked_transaction()?;
-    // What a process left that was killed.
+    // Delete what a killed process left.
     let now = number(request.asked_at.0);
     transaction.execute("DELETE FROM inbox WHERE expires_at <= ?1", [now])?;
     let waiting: i64 = transaction.query_row("SELECT count(*) FROM inbox", [], |row| row.get(0))?;
@@ -156,7 +157,7 @@ pub(super) fn ask(
     Ok(added > 0)
 }
 
-pub(super) fn waiting(
+pub(super) fn pending_requests(
     connection: &Connection,
     seals: &Seals,
     now: Timestamp,
@@ -173,11 +174,11 @@ pub(super) fn waiting(
     Ok(found.into_iter().flatten().filter(waits).collect())
 }
 
-pub(super) fn answer(
+pub(super) fn decide(
     connection: &Connection,
     seals: &Seals,
     id: &str,
-    answer: &ApprovalResponse,
+    response: &ApprovalResponse,
 ) -> rusqlite::Result<Option<ApprovalRequest>> {
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
@@ -191,23 +192,23 @@ pub(super) fn answer(
         .optional()?
         .flatten();
     let Some((request, body)) =
-        found.filter(|(request, _)| request.id == id && request.expires_at > answer.at)
+        found.filter(|(request, _)| request.id == id && request.expires_at > response.at)
     else {
         return Ok(None);
     };
-    let given = text(answer)?;
+    let given = text(response)?;
     let seal = seals.seal(&["answer", &body, &given]);
     let sql = "UPDATE inbox SET answer = ?2, answer_seal = ?3 WHERE id = ?1";
     transaction.execute(sql, params![id, given, seal])?;
-    if let Some(grant) = grant_of(&request, answer) {
+    if let Some(grant) = grant_of(&request, response) {
         save_grant(&transaction, seals, &grant)?;
     }
     transaction.commit()?;
     Ok(Some(request))
 }
 
-/// The answer to a request. It is bound to the request as it was asked, not to its number alone.
-pub(super) fn response_to(
+/// Returns the decision about a request. Its seal covers the request, not only the id.
+pub(super) fn decision(
     connection: &Connection,
     seals: &Seals,
     id: &str,
@@ -220,27 +221,27 @@ pub(super) fn response_to(
             let (body, seal): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
             let (given, given_seal): (String, Vec<u8>) = (row.get(2)?, row.get(3)?);
             let request = seals.open::<ApprovalRequest>(&["request", &body], &body, &seal);
-            let answer = seals.open(&["answer", &body, &given], &given, &given_seal);
-            Ok(answer.filter(|_| request.is_some_and(|request| request.id == id)))
+            let response = seals.open(&["answer", &body, &given], &given, &given_seal);
+            Ok(response.filter(|_| request.is_some_and(|request| request.id == id)))
         })
         .optional()?;
     Ok(found.flatten())
 }
 
-pub(super) fn close(
+pub(super) fn remove_request(
     connection: &Connection,
     seals: &Seals,
     id: &str,
 ) -> rusqlite::Result<Option<ApprovalResponse>> {
     let transaction =
         rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
-    let answer = response_to(&transaction, seals, id)?;
+    let response = decision(&transaction, seals, id)?;
     transaction.execute("DELETE FROM inbox WHERE id = ?1", [id])?;
     transaction.commit()?;
-    Ok(answer)
+    Ok(response)
 }
 
-pub(super) fn note(
+pub(super) fn add_activity(
     connection: &Connection,
     lines: &[Activity],
     most: usize,
@@ -305,7 +306,7 @@ pub(super) fn activity(
         .collect())
 }
 
-/// SQLite's integers have a sign; times beyond them do not occur.
+/// SQLite's integers are signed; larger values do not occur.
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! The ledger in one SQLite file, which several processes may use at once. It is opened when it is first
-//! needed: most commands never are.
+//! The ledger in one SQLite file that several processes may use at once. It is opened on first use, because most
+//! commands never need it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ const VIEWERS_LOCK: &str = "inbox.lock";
 /// How long a writer waits for the writers of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pages in the log before they are moved into the file: half a megabyte. A command that ends leaves its log behind,
-/// and the next one reads all of it before it writes a line.
+/// Checkpoint after half a megabyte of write-ahead log. A command leaves its log behind, and the next one reads all
+/// of it before it writes.
 const CHECKPOINT_PAGES: i64 = 128;
 
-/// Keeps decisions and activity in `ledger.db` of a state folder.
+/// Stores grants, approval requests and activity in `ledger.db` of a state folder.
 pub struct SqliteLedger {
     inner: Arc<Inner>,
     notifier: InboxNotifier,
@@ -47,7 +47,7 @@ struct OpenLedger {
     connection: Connection,
     seals: Seals,
     identity: Option<Identity>,
-    /// Why nothing can be written to it.
+    /// Why the database is read-only, if it is.
     read_only: Option<ToolError>,
 }
 
@@ -58,11 +58,11 @@ enum Access {
     Write,
 }
 
-/// Which file stands under the name; one that was set aside or deleted is written no more.
+/// Identifies the open file. A file that was renamed or deleted is not written any more.
 type Identity = (u64, u64);
 
 impl SqliteLedger {
-    /// The ledger of a state folder. Nothing is opened yet.
+    /// Creates the ledger of a state folder without opening it.
     pub fn new(state: &StateDir) -> Self {
         let folder = state.path();
         Self {
@@ -76,7 +76,7 @@ impl SqliteLedger {
         }
     }
 
-    /// Runs work that reads.
+    /// Runs a read on a blocking thread.
     async fn run<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
@@ -84,7 +84,7 @@ impl SqliteLedger {
         self.run_with(Access::Read, work).await
     }
 
-    /// Runs work that waits for the disk on a thread that may wait.
+    /// Runs work on a blocking thread.
     async fn run_with<T: Send + 'static>(
         &self,
         access: Access,
@@ -95,12 +95,12 @@ impl SqliteLedger {
             Ok(outcome) => outcome,
             Err(_) => Err(ToolError::new(
                 Reason::Internal,
-                "the ledger's work was broken off",
+                "the ledger operation was cancelled",
             )),
         }
     }
 
-    /// The same for work that changes the inbox.
+    /// Runs a write that changes the inbox or the grants, and notifies subscribers.
     async fn change<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection, &Seals) -> rusqlite::Result<T> + Send + 'static,
@@ -112,7 +112,7 @@ impl SqliteLedger {
 }
 
 impl Inner {
-    /// Does something with the database. A damaged one is set aside, which takes consents away and gives none.
+    /// Runs work on the database. A damaged database is set aside, which loses grants but never creates one.
     fn with<T>(
         &self,
         access: Access,
@@ -128,7 +128,7 @@ impl Inner {
         }
         let is_read_only = |open: &OpenLedger| open.read_only.is_some();
         if access == Access::Write && held.as_ref().is_some_and(is_read_only) {
-            // The disk may have room by now.
+            // The disk may have free space again.
             *held = None;
         }
         let attempt = |held: &mut Option<OpenLedger>| -> StoreResult<rusqlite::Result<T>> {
@@ -157,8 +157,7 @@ impl Inner {
         }
     }
 
-    /// Opens the database; one that cannot be written is opened for reading, and one that cannot be created is
-    /// empty.
+    /// Opens the database. If it cannot be written, it is opened for reading; if it cannot be created, it is empty.
     fn open(&self) -> StoreResult<rusqlite::Result<OpenLedger>> {
         let fault = match self.open_to_write() {
             Err(fault) if fault.reason == Reason::StoreIo => fault,
@@ -181,7 +180,7 @@ impl Inner {
                 let has_log = log.is_ok_and(|log| log.len() > 0);
                 match read_only::open(&self.path, has_log) {
                     Ok(connection) if version(&connection) == Ok(current_version()) => connection,
-                    // A file that was created and got no content.
+                    // A file that was created and never filled.
                     _ => read_only::empty(MIGRATIONS).ok()?,
                 }
             }
@@ -196,7 +195,7 @@ impl Inner {
 
     fn open_to_write(&self) -> StoreResult<rusqlite::Result<OpenLedger>> {
         if !self.path.exists() {
-            // The folder may have been deleted while we run.
+            // The folder may have been deleted at runtime.
             self.state.restore()?;
         }
         let seals = Seals::new(&self.state.hash_key()?);
@@ -209,7 +208,7 @@ impl Inner {
         };
         if let Some(number) = newer(&connection) {
             let message = format!(
-                "the ledger {} has version {number}; this Pegboard knows versions up to {}",
+                "the ledger {} has version {number}; this version of Pegboard supports versions up to {}",
                 errors::display_path(&self.path),
                 MIGRATIONS.len()
             );
@@ -230,7 +229,7 @@ impl Inner {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        // Arguments of calls lie here while a person is asked, and should not stay behind.
+        // Pending requests contain arguments, which must not remain in the file.
         connection.pragma_update(None, "secure_delete", "ON")?;
         let current = current_version();
         if version(&connection)? < current {
@@ -259,7 +258,7 @@ impl Inner {
                 _ => {}
             }
         }
-        tracing::warn!(target: "pegboard", why, "the ledger was damaged and set aside; consents are asked for again");
+        tracing::warn!(target: "pegboard", why, "the ledger was damaged and set aside; approvals are requested again");
         Ok(())
     }
 }
@@ -272,7 +271,7 @@ fn current_version() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// Whether SQLite failed because nothing can be written, which says nothing about the file's content.
+/// Whether SQLite failed because the file cannot be written, which does not mean that it is damaged.
 fn is_unwritable(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
     let code = error.sqlite_error_code();
@@ -300,7 +299,7 @@ fn identity(path: &Path) -> Option<Identity> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Elsewhere an open file cannot be renamed, so the file under the name is the one that is open.
+/// On other systems an open file cannot be renamed, so the path always names the open file.
 #[cfg(not(unix))]
 fn identity(_path: &Path) -> Option<Identity> {
     Some((0, 0))
@@ -335,35 +334,35 @@ impl Ledger for SqliteLedger {
             .await
     }
 
-    async fn ask(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool> {
-        self.change(move |connection, seals| rows::ask(connection, seals, &request, most))
+    async fn add_request(&self, request: ApprovalRequest, most: usize) -> StoreResult<bool> {
+        self.change(move |connection, seals| rows::add_request(connection, seals, &request, most))
             .await
     }
 
-    async fn waiting(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>> {
-        self.run(move |connection, seals| rows::waiting(connection, seals, now))
+    async fn pending_requests(&self, now: Timestamp) -> StoreResult<Vec<ApprovalRequest>> {
+        self.run(move |connection, seals| rows::pending_requests(connection, seals, now))
             .await
     }
 
-    async fn answer(
+    async fn decide(
         &self,
         id: &str,
-        answer: ApprovalResponse,
+        response: ApprovalResponse,
     ) -> StoreResult<Option<ApprovalRequest>> {
         let id = id.to_owned();
-        self.change(move |connection, seals| rows::answer(connection, seals, &id, &answer))
+        self.change(move |connection, seals| rows::decide(connection, seals, &id, &response))
             .await
     }
 
-    async fn response_to(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
+    async fn decision(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let id = id.to_owned();
-        self.run(move |connection, seals| rows::response_to(connection, seals, &id))
+        self.run(move |connection, seals| rows::decision(connection, seals, &id))
             .await
     }
 
-    async fn close(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
+    async fn remove_request(&self, id: &str) -> StoreResult<Option<ApprovalResponse>> {
         let id = id.to_owned();
-        self.change(move |connection, seals| rows::close(connection, seals, &id))
+        self.change(move |connection, seals| rows::remove_request(connection, seals, &id))
             .await
     }
 
@@ -379,9 +378,9 @@ impl Ledger for SqliteLedger {
         self.viewers.has_viewers()
     }
 
-    async fn note(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
+    async fn add_activity(&self, lines: Vec<Activity>, most: usize) -> StoreResult<()> {
         self.run_with(Access::Write, move |connection, _| {
-            rows::note(connection, &lines, most)
+            rows::add_activity(connection, &lines, most)
         })
         .await
     }

@@ -1,7 +1,7 @@
-//! The database file: opening it, building it, and setting a damaged one aside.
+//! The database file: opening it, creating it, and setting a damaged one aside.
 //!
-//! A file gets its name only when it is complete, and loses it only under a lock, so the ordinary
-//! opening needs neither a lock nor a write.
+//! A file gets its name only when it is complete, and loses it only under a lock. So the usual open needs neither a
+//! lock nor a write.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,39 +18,39 @@ use super::schema::{self, MIGRATIONS, Version};
 use crate::{StateDir, StoreResult, errors, private_files, read_only};
 
 const DATABASE: &str = "pegboard.db";
-/// What SQLite may put beside a database.
+/// Files that SQLite may create beside a database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// How long a writer waits for the writers of other processes. One record is written in milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Records are large, so large pages save system calls: all of 5 MB is read by some 160 of them.
+/// Records are large, so large pages save system calls: 5 MB are read with about 160.
 const PAGE_BYTES: i64 = 32 * 1024;
-/// Pages in the log before they are moved into the file: 4 MiB.
+/// Checkpoint after 4 MiB of write-ahead log.
 const CHECKPOINT_PAGES: i64 = 128;
-/// Pages that SQLite holds: 256 KiB. A start reads every page once, and fresh memory for each would cost
-/// more than the reading.
+/// Size of SQLite's page cache: 256 KiB. A start reads every page once, and allocating memory for each would cost
+/// more than reading.
 const CACHE_PAGES: i64 = 8;
-/// How much of the file a start maps: all of it as a rule, read without a copy.
+/// How much of the file a start maps into memory; usually all of it, which avoids copies.
 const MAPPED_BYTES: i64 = 256 * 1024 * 1024;
-/// How often opening starts anew because another process replaced the file in between.
+/// How often opening is repeated because another process replaced the file in between.
 const OPEN_ATTEMPTS: usize = 20;
 
-/// Where the database and its lock are.
+/// The paths of the database and its lock.
 pub(super) struct Files {
     state: StateDir,
     folder: PathBuf,
     database: PathBuf,
 }
 
-/// An open database and the file it belongs to.
+/// An open database.
 pub(super) struct Database {
     pub(super) connection: Connection,
-    /// Which file it is; `None` if there is none and none can be created.
+    /// The open file; `None` if there is no file and none can be created.
     pub(super) identity: Option<Identity>,
-    /// Why nothing can be written to it.
+    /// Why the database is read-only, if it is.
     pub(super) read_only: Option<ToolError>,
 }
 
-/// Which file stands under a name; a file that was set aside and the new one differ in it.
+/// Identifies a file independently of its name: a file that was set aside differs from its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity(u64, u64);
 
@@ -75,7 +75,7 @@ impl Files {
         &self.database
     }
 
-    /// Which file stands there now, if one does.
+    /// Identifies the file that currently has the database's name.
     pub(super) fn identity(&self) -> StoreResult<Option<Identity>> {
         match fs::metadata(&self.database) {
             Ok(metadata) => Ok(Some(identity_of(&metadata))),
@@ -84,14 +84,14 @@ impl Files {
         }
     }
 
-    /// How long the log is that waits to be moved into the database.
+    /// Size of the write-ahead log.
     pub(super) fn log_bytes(&self) -> u64 {
         let [log, ..] = companions(&self.database);
         fs::metadata(log).map_or(0, |metadata| metadata.len())
     }
 
-    /// Opens the database; builds or migrates it when needed, and sets a damaged one aside. One that cannot be
-    /// written is opened for reading, and one that cannot be created is empty.
+    /// Opens the database. It is created or migrated if necessary, and a damaged one is set aside. If it cannot be
+    /// written, it is opened for reading; if it cannot be created, it is empty.
     pub(super) fn open(&self) -> StoreResult<(Database, Vec<ToolError>)> {
         let fault = match self.open_to_write() {
             Err(fault) if fault.reason == Reason::StoreIo => fault,
@@ -127,7 +127,7 @@ impl Files {
         if let Probe::Ready(database) = self.probe()? {
             return Ok((database, Vec::new()));
         }
-        // The folder may have been deleted while we run.
+        // The folder may have been deleted at runtime.
         self.state.restore()?;
         let _lock = self.lock()?;
         let mut notices = Vec::new();
@@ -142,14 +142,14 @@ impl Files {
             }
         }
         let message = format!(
-            "the store {} keeps changing",
+            "the store {} is being replaced repeatedly by other processes",
             errors::display_path(&self.database)
         );
         Err(ToolError::new(Reason::StoreIo, message))
     }
 
-    /// Sets the file aside that was found damaged, unless another process did so before, and builds a
-    /// new one with the records that could still be read.
+    /// Sets a damaged file aside, unless another process already did, and creates a new one with the readable
+    /// records.
     pub(super) fn replace(
         &self,
         damaged: Option<Identity>,
@@ -211,8 +211,8 @@ impl Files {
         Ok(file)
     }
 
-    /// Builds a complete database under another name and gives it its own at the end. Logs that an
-    /// earlier database left behind must go first, or SQLite would play them into the new one.
+    /// Creates a complete database under another name and renames it at the end. Logs of an earlier database are
+    /// removed first, because SQLite would apply them to the new one.
     fn build(&self, records: &[SealedRecord]) -> StoreResult<()> {
         let new = self.folder.join(format!("{DATABASE}.new"));
         let fault = |e: io::Error| errors::io("build the store", &self.database, &e);
@@ -231,7 +231,7 @@ impl Files {
             .map_err(|e| errors::sqlite("build the store", &self.database, &e))
             .and_then(|()| fs::rename(&new, &self.database).map_err(fault));
         if filled.is_err() {
-            // Half a file would take the room that is missing.
+            // An incomplete file would occupy the missing space.
             for path in std::iter::once(new.clone()).chain(companions(&new)) {
                 let _ = remove_if_exists(&path);
             }
@@ -240,7 +240,7 @@ impl Files {
         private_files::sync_folder(&self.folder).map_err(fault)
     }
 
-    /// Renames the database first: from then on nobody opens it, and its logs can follow.
+    /// Renames the database first: from then on it cannot be opened, and its logs can follow.
     fn set_aside(&self, why: &str, kept: usize) -> StoreResult<ToolError> {
         let aside = self.free_name();
         let fault = |e: io::Error| errors::io("set the damaged store aside as", &aside, &e);
@@ -256,7 +256,7 @@ impl Files {
         }
         private_files::sync_folder(&self.folder).map_err(fault)?;
         let message = format!(
-            "the store {} was damaged ({}); it was set aside as {}, and a new one holds the {kept} servers \
+            "the store {} was damaged ({}); it was set aside as {}, and a new one contains the {kept} servers \
              that could still be read",
             errors::display_path(&self.database),
             UntrustedText::new(why).shortened(200),
@@ -282,7 +282,7 @@ impl Files {
 
     fn too_new(&self, number: i64) -> ToolError {
         let message = format!(
-            "the store {} has version {number}; this Pegboard knows versions up to {}",
+            "the store {} has version {number}; this version of Pegboard supports versions up to {}",
             errors::display_path(&self.database),
             MIGRATIONS.len(),
         );
@@ -290,13 +290,13 @@ impl Files {
     }
 }
 
-/// Opens a file and reads its version and schema, writing nothing.
+/// Opens a file and reads its version and schema without writing.
 fn probe_connection(path: &Path) -> rusqlite::Result<(Connection, Version)> {
     let connection = connect(path)?;
     let version = schema::version(&connection, MIGRATIONS)?;
     if version == Version::Current {
         drop(connection.prepare_cached("SELECT name, body, seal FROM server")?);
-        // The file's rights allow writing, so only a damaged header can forbid it.
+        // The permissions allow writing, so a read-only header means damage.
         if connection.is_readonly(MAIN_DB)? {
             return Ok((connection, Version::Invalid));
         }
@@ -308,20 +308,20 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // With a write-ahead log, NORMAL keeps every transaction whole even when the power fails; at worst
-    // the newest ones are missing, and those can be discovered again.
+    // With a write-ahead log, NORMAL keeps every transaction atomic even on power loss; at worst the newest ones are
+    // lost, and those can be discovered again.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "cache_size", CACHE_PAGES)?;
-    // A record is little more than its list of tools, which has a limit; no damaged length may make
-    // SQLite ask for more.
+    // A record is little more than its list of tools, which is limited. A damaged length must not make SQLite
+    // allocate more.
     let limit = i32::try_from(Limits::default().list_bytes.saturating_mul(2)).unwrap_or(i32::MAX);
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, limit)?;
     Ok(connection)
 }
 
-/// Does work that reads much through a map of the file. Only for so long: a file that somebody else cuts off
-/// under a map ends the program.
+/// Runs a large read through a memory map. The map is removed afterwards, because truncating a mapped file kills the
+/// process.
 pub(super) fn mapped<T>(
     connection: &Connection,
     work: impl FnOnce() -> rusqlite::Result<T>,
@@ -332,8 +332,7 @@ pub(super) fn mapped<T>(
     outcome
 }
 
-/// Moves the whole log into the database, unless somebody reads or writes at this moment: then a later
-/// start will do it.
+/// Checkpoints the whole log, unless another process is reading or writing; a later start does it then.
 pub(super) fn move_log(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::ZERO)?;
     let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
@@ -372,7 +371,7 @@ fn identity_of(metadata: &fs::Metadata) -> Identity {
     Identity(metadata.dev(), metadata.ino())
 }
 
-/// Elsewhere an open file cannot be renamed, so the file under the name is the one that is open.
+/// On other systems an open file cannot be renamed, so the path always names the open file.
 #[cfg(not(unix))]
 fn identity_of(_metadata: &fs::Metadata) -> Identity {
     Identity(0, 0)

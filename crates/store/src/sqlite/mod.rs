@@ -22,13 +22,13 @@ use crate::discovery_lock::DiscoveryLocks;
 use crate::seal::Sealer;
 use crate::{DiscoveryLock, LoadedRecords, StateDir, Store, StoreResult, StoreStats, errors};
 
-/// Notices that wait for the next load; more of them would say nothing new.
+/// Upper bound for the notices that wait for the next load.
 const NOTICES_MAX: usize = 16;
-/// A log from this length on is moved into the database when the work is over or, if that was not to be, after
-/// the next start, because a start that finds nobody else there has to read all of it.
+/// A write-ahead log of this length is checkpointed at shutdown or, failing that, after the next start, because a
+/// start without other processes has to read all of it.
 const LONG_LOG_BYTES: u64 = 256 * 1024;
 
-/// Keeps records in `pegboard.db` of a state folder, which several processes may use at once.
+/// Stores records in `pegboard.db` of a state folder, which several processes may use at once.
 pub struct SqliteStore {
     inner: Arc<Inner>,
     discovery_locks: DiscoveryLocks,
@@ -38,18 +38,21 @@ pub struct SqliteStore {
 struct Inner {
     files: Files,
     sealer: Sealer,
-    /// Missing until it is built, at the first start.
+    /// Empty until the database is opened or created.
     database: OnceLock<Mutex<Database>>,
-    /// Held by whoever opens it.
+    /// Held while the database is being opened.
     opening: Mutex<()>,
     queue: WriteQueue,
-    /// What a person should know of damage that was met between two loads.
+    /// Notices about damage found since the last load.
     notices: Mutex<Vec<ToolError>>,
 }
 
 impl SqliteStore {
-    /// Opens the store of a state folder, building it at the first start. A damaged file is set aside
-    /// under a name that the notices tell.
+    /// Opens the store of a state folder, creating it at the first start. A damaged file is set aside; the notices
+    /// name it.
+    ///
+    /// # Errors
+    /// Fails if the state folder cannot be used or the database has a newer version.
     pub fn open(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
         let store = Self::closed(state)?;
         store.inner.opened()?;
@@ -57,8 +60,11 @@ impl SqliteStore {
         Ok((store, notices))
     }
 
-    /// The same, but at the first start the store is built beside the work: there is nothing to read in it, and
-    /// servers can be asked meanwhile. Whoever writes waits for it, and is told if it cannot be built.
+    /// Like [`Self::open`], but at the first start the database is created in the background: it is empty, and
+    /// servers can be discovered meanwhile. Writers wait for it and get the error if it cannot be created.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
     pub fn open_in_background(state: &StateDir) -> StoreResult<(Self, Vec<ToolError>)> {
         if Files::of(state).identity()?.is_some() {
             return Self::open(state);
@@ -66,7 +72,10 @@ impl SqliteStore {
         Ok((Self::building(state)?, Vec::new()))
     }
 
-    /// A store that is opened by whoever needs it first, or built beside the work at the first start.
+    /// A store that is opened on first use, or created in the background at the first start.
+    ///
+    /// # Errors
+    /// Fails if the state folder cannot be used.
     pub fn open_lazily(state: &StateDir) -> StoreResult<Self> {
         match Files::of(state).identity()? {
             Some(_) => Self::closed(state),
@@ -74,7 +83,7 @@ impl SqliteStore {
         }
     }
 
-    /// Whether it is built just now, so that nothing can be read in it.
+    /// Whether the database is being created, so that it is empty.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -102,13 +111,18 @@ impl SqliteStore {
         })
     }
 
-    /// Every record, on the caller's own thread: for start-up, before there is a runtime.
+    /// Loads every record on the calling thread.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
     pub fn load_blocking(&self) -> StoreResult<LoadedRecords> {
         self.inner.load()
     }
 
-    /// The records of these definitions, read on this thread, for start-up. What was kept for other
-    /// definitions is not looked at.
+    /// Loads the records of these definitions on the calling thread. Other records are not read.
+    ///
+    /// # Errors
+    /// Fails if the store cannot be read.
     pub fn load_matching<'a>(
         &self,
         wanted: impl IntoIterator<Item = (&'a ServerName, &'a ConfigHash)>,
@@ -123,7 +137,7 @@ impl SqliteStore {
                 rows::find(connection, &inner.sealer, server, config)
             };
             files::mapped(connection, || {
-                // One look for all: each of its own would lock the file anew.
+                // One transaction for all reads: separate ones would lock the file each time.
                 let _look = connection.unchecked_transaction()?;
                 wanted
                     .iter()
@@ -145,8 +159,7 @@ impl SqliteStore {
         Ok(loaded)
     }
 
-    /// A program that was killed leaves its log; whoever comes next and finds a long one moves it, beside the
-    /// work.
+    /// Checkpoints a long log in the background. A killed process leaves its log behind.
     fn shorten_log(&self) {
         if self.inner.has_long_log()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -156,7 +169,7 @@ impl SqliteStore {
         }
     }
 
-    /// Runs work that waits for the disk or for other processes on a thread that may wait.
+    /// Runs work on a blocking thread.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> StoreResult<T> + Send + 'static,
@@ -170,7 +183,7 @@ impl SqliteStore {
 }
 
 fn task_cancelled() -> ToolError {
-    ToolError::new(Reason::Internal, "the store's work was broken off")
+    ToolError::new(Reason::Internal, "the store operation was cancelled")
 }
 
 impl Inner {
@@ -180,15 +193,15 @@ impl Inner {
 
     fn move_log(&self) {
         if let Ok(database) = self.current() {
-            // Without success a later start will do it.
+            // If it fails, a later start does it.
             let _ = files::move_log(&database.connection);
         }
     }
 
-    /// Builds the database on a thread of its own. Whoever needs it waits for it, and tells a fault.
+    /// Creates the database on a separate thread. The first use waits for it and reports an error.
     fn build_in_background(self: Arc<Self>) {
         let thread = std::thread::Builder::new().name("pegboard-store".to_owned());
-        // Without a thread the first who needs it builds it.
+        // Without a thread, the first use creates it.
         let _ = thread.spawn(move || self.opened().map(drop));
     }
 
@@ -201,8 +214,8 @@ impl Inner {
             return Ok(database);
         }
         let (database, notices) = self.files.open()?;
-        self.note(notices);
-        self.note(database.read_only.clone());
+        self.add_notices(notices);
+        self.add_notices(database.read_only.clone());
         Ok(self.database.get_or_init(|| Mutex::new(database)))
     }
 
@@ -218,7 +231,7 @@ impl Inner {
             }
             Some(ScanStop::ByDamage(why)) => {
                 if let Some(fault) = &database.read_only {
-                    // Another process may write at this moment; what was read so far has its seals.
+                    // Another process may be writing; the records read so far have valid seals.
                     notices.push(fault.clone());
                     return Ok(LoadedRecords {
                         records: found.records,
@@ -234,7 +247,7 @@ impl Inner {
         })
     }
 
-    /// Reads something from the database. Damage is met by a new file, and the work is done again there.
+    /// Runs a read. If the database is damaged, it is rebuilt and the work is repeated.
     fn with<T>(
         &self,
         doing: &str,
@@ -243,8 +256,7 @@ impl Inner {
         self.work(self.current()?, doing, work)
     }
 
-    /// Changes something in the database. One that could only be read is tried again first: the disk may have room
-    /// by now.
+    /// Runs a write. A read-only database is reopened first, because the disk may have free space again.
     fn change<T>(
         &self,
         doing: &str,
@@ -272,14 +284,14 @@ impl Inner {
             Err(error) if may_repair && errors::is_damage(&error) => {
                 let readable = scan(&database.connection, &self.sealer).records;
                 let notice = self.rebuild(&mut database, &error.to_string(), &readable)?;
-                self.note(notice);
+                self.add_notices(notice);
                 work(&database.connection).map_err(fault)
             }
             other => other.map_err(fault),
         }
     }
 
-    /// Puts a new file with the readable records in the place of a damaged one.
+    /// Replaces a damaged file with a new one that contains the readable records.
     fn rebuild(
         &self,
         database: &mut Database,
@@ -295,7 +307,7 @@ impl Inner {
         Ok(notice)
     }
 
-    /// The database that stands under the name now: another process may have replaced it.
+    /// Returns the open database, reopened if another process replaced the file.
     fn current(&self) -> StoreResult<MutexGuard<'_, Database>> {
         let database = self.opened()?;
         let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
@@ -309,14 +321,14 @@ impl Inner {
         let (fresh, notices) = self.files.open()?;
         let was_read_only = database.read_only.is_some();
         *database = fresh;
-        self.note(notices);
+        self.add_notices(notices);
         if !was_read_only {
-            self.note(database.read_only.clone());
+            self.add_notices(database.read_only.clone());
         }
         Ok(())
     }
 
-    fn note(&self, notices: impl IntoIterator<Item = ToolError>) {
+    fn add_notices(&self, notices: impl IntoIterator<Item = ToolError>) {
         let mut waiting = self.waiting_notices();
         let room = NOTICES_MAX.saturating_sub(waiting.len());
         waiting.extend(notices.into_iter().take(room));
@@ -358,7 +370,7 @@ impl Store for SqliteStore {
         let (server, config) = (server.clone(), *config);
         self.run(move |inner| {
             let found = inner.with("read the store", |connection| {
-                // The column only saves the reading of what is known; what counts is under the seal.
+                // The column only avoids reading a known record; the sealed record decides.
                 match rows::is_newer(connection, &server, &config, known)? {
                     true => rows::find(connection, &inner.sealer, &server, &config),
                     false => Ok(None),
@@ -430,7 +442,7 @@ impl Store for SqliteStore {
         self.discovery_locks.take(server).await
     }
 
-    async fn rest(&self) {
+    async fn checkpoint(&self) {
         if self.inner.has_long_log() {
             let moved = self.run(|inner| {
                 inner.move_log();

@@ -1,4 +1,4 @@
-//! Records as rows: every row carries a seal, and only rows whose seal fits are given out.
+//! Records as rows. Every row is sealed, and only rows with a valid seal are returned.
 
 use pegboard_model::{
     ConfigHash, Reason, ServerName, ServerRecord, Timestamp, ToolError, UntrustedText,
@@ -10,10 +10,10 @@ use crate::record_format::{self, DecodeError};
 use crate::seal::Sealer;
 use crate::{StoreStats, errors};
 
-/// How many definitions of one server are remembered: projects that differ, keys that were changed.
+/// Number of definitions stored per server: projects can define it differently, and keys change.
 const DEFINITIONS_PER_SERVER: i64 = 8;
 
-/// A record ready to be written.
+/// A record that is ready to be written.
 pub(super) struct SealedRecord {
     name: ServerName,
     config: ConfigHash,
@@ -38,7 +38,7 @@ impl SealedRecord {
         })
     }
 
-    /// The record, and the end of definitions that nobody has used for long.
+    /// Writes the record and deletes the server's least recently used definitions.
     fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
         self.insert(connection)?;
         let mut statement = connection.prepare_cached(
@@ -49,7 +49,7 @@ impl SealedRecord {
         Ok(())
     }
 
-    /// The record, unless there is one of the same definition.
+    /// Writes the record unless there is one of the same definition.
     pub(super) fn write_if_absent(&self, connection: &Connection) -> rusqlite::Result<()> {
         self.execute(
             connection,
@@ -111,7 +111,7 @@ pub(super) fn find(
     let open = |row: &Row<'_>| {
         let opened =
             RawRow::of(row)?.map_or_else(|| Err(wrong_column_types()), |raw| raw.open(sealer));
-        // The column only finds the row; what counts is the definition under the seal.
+        // The column only finds the row; the sealed definition decides.
         Ok(opened.and_then(|record| match record.config == *config {
             true => Ok(record),
             false => Err(errors::untrusted(
@@ -125,7 +125,7 @@ pub(super) fn find(
         .optional()
 }
 
-/// Reads the latest row with tools that a server has under another definition.
+/// Reads the newest row with tools under another definition of the server.
 pub(super) fn find_former(
     connection: &Connection,
     sealer: &Sealer,
@@ -145,7 +145,7 @@ pub(super) fn find_former(
         .optional()
 }
 
-/// Whether a row is of a later try than the one that is known.
+/// Whether the row is of a later attempt than `known`.
 pub(super) fn is_newer(
     connection: &Connection,
     server: &ServerName,
@@ -159,19 +159,19 @@ pub(super) fn is_newer(
     statement.exists(params![server.as_str(), config.0, known.map(number)])
 }
 
-/// Drops the rows of one server.
+/// Deletes the rows of one server.
 pub(super) fn forget(connection: &Connection, server: &ServerName) -> rusqlite::Result<bool> {
     connection
         .execute("DELETE FROM server WHERE name = ?1", [server.as_str()])
         .map(|rows| rows > 0)
 }
 
-/// Drops every row.
+/// Deletes every row.
 pub(super) fn clear(connection: &Connection) -> rusqlite::Result<usize> {
     connection.execute("DELETE FROM server", [])
 }
 
-/// Counts what is there without reading the records.
+/// Computes the statistics without reading the records.
 pub(super) fn stats(connection: &Connection) -> rusqlite::Result<StoreStats> {
     let sql = "SELECT count(*), coalesce(sum(tools), 0), coalesce(sum(length(body)), 0),
                       min(discovered_at), max(discovered_at) FROM server";
@@ -194,7 +194,7 @@ pub(super) struct RawRow<'a> {
 }
 
 impl<'a> RawRow<'a> {
-    /// The columns of a row; `None` when they are of another kind, which only damage can cause.
+    /// Returns the columns of a row; `None` if they have the wrong types, which means damage.
     pub(super) fn of(row: &'a Row<'_>) -> rusqlite::Result<Option<Self>> {
         Ok(match (row.get_ref(0)?, row.get_ref(1)?, row.get_ref(2)?) {
             (ValueRef::Text(name), ValueRef::Blob(body), ValueRef::Blob(seal)) => {
@@ -204,7 +204,7 @@ impl<'a> RawRow<'a> {
         })
     }
 
-    /// The record, if its seal fits.
+    /// Decodes the record if its seal is valid.
     pub(super) fn open(&self, sealer: &Sealer) -> Result<ServerRecord, ToolError> {
         let (name, body) = (self.name, self.body);
         let Some(server) = std::str::from_utf8(name)
@@ -214,7 +214,7 @@ impl<'a> RawRow<'a> {
             let name = String::from_utf8_lossy(name);
             let name = UntrustedText::new(&name).shortened(60);
             return Err(row_error(&format!(
-                "a row of the store has the name `{name}`, which is no server's"
+                "a row of the store has the invalid server name `{name}`"
             )));
         };
         if !sealer.verify(&server, body, self.seal) {
@@ -237,7 +237,7 @@ impl<'a> RawRow<'a> {
     }
 }
 
-/// What is told of a row without columns of the right kind.
+/// The error for a row with columns of the wrong type.
 pub(super) fn wrong_column_types() -> ToolError {
     row_error("a row of the store has values of the wrong kind")
 }
@@ -247,7 +247,7 @@ fn row_error(message: &str) -> ToolError {
         .with_remedy("Run `pegboard refresh --all`.")
 }
 
-/// SQLite's integers have a sign; times beyond them do not occur.
+/// SQLite's integers are signed; larger values do not occur.
 fn number(at: Timestamp) -> i64 {
     i64::try_from(at.0).unwrap_or(i64::MAX)
 }

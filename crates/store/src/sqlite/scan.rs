@@ -1,4 +1,4 @@
-//! Reading everything, as a start does.
+//! Reading all records.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::rows::{self, RawRow};
 use crate::errors;
 use crate::seal::Sealer;
 
-/// What a reading of all rows found, up to the place where the file is damaged.
+/// The result of reading all rows, up to the first damage.
 #[derive(Default)]
 pub(super) struct Scan {
-    /// The sound records, sorted by server.
+    /// The valid records, sorted by server.
     pub(super) records: Vec<ServerRecord>,
-    /// Why others were left out.
+    /// Why other records were ignored.
     pub(super) notices: Vec<ToolError>,
-    /// Why the rest could not be read.
+    /// Why the remaining rows could not be read.
     pub(super) stopped: Option<ScanStop>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn scan(connection: &Connection, sealer: &Sealer) -> Scan {
     if let Err(error) = outcome {
         scan.stopped = Some(match error.sqlite_error_code() {
             _ if errors::is_damage(&error) => ScanStop::ByDamage(error.to_string()),
-            // Nothing so large was ever written, so a length in the file is wrong.
+            // No value of this size was ever written, so a length in the file is wrong.
             Some(ErrorCode::TooBig) => ScanStop::ByDamage(error.to_string()),
             _ => ScanStop::ByFault(error),
         });
@@ -43,7 +43,7 @@ pub(super) fn scan(connection: &Connection, sealer: &Sealer) -> Scan {
     scan
 }
 
-/// Opens each row where SQLite holds it: fresh memory costs more than checking and decoding.
+/// Decodes each row in SQLite's own memory: allocating costs more than verifying and decoding.
 fn read_rows(
     connection: &Connection,
     sealer: &Sealer,
@@ -67,7 +67,7 @@ fn sorted(opened: Vec<Opened>) -> Scan {
             Ok(record) => {
                 let key = (record.server.clone(), record.config);
                 if let Some(other) = found.get(&key) {
-                    // The index keeps definitions unique; two rows of one mean that it is broken.
+                    // The index keeps definitions unique; a duplicate means that it is damaged.
                     scan.stopped = Some(ScanStop::ByDamage(
                         "two records of one definition".to_owned(),
                     ));

@@ -1,8 +1,8 @@
-//! The tables, and how older files become current ones.
+//! The tables and their migrations.
 
 use rusqlite::Connection;
 
-/// Each step leads from the version of its position to the next; steps are only ever added.
+/// Step `n` migrates version `n` to `n + 1`. Steps are only ever added.
 pub(super) const MIGRATIONS: &[&str] = &[
     "CREATE TABLE server (
          id INTEGER PRIMARY KEY,
@@ -39,20 +39,20 @@ pub(super) const MIGRATIONS: &[&str] = &[
      CREATE INDEX memory_of_tool ON memory (server, tool);",
 ];
 
-/// Versions up to here may come from a newer Pegboard; anything above is a damaged number.
+/// Higher version numbers are treated as damage, not as a newer Pegboard.
 const VERSION_MAX: i64 = 9_999;
 
-/// What a file's version number says.
+/// The meaning of a file's version number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Version {
     Current,
     Older,
     Newer(i64),
-    /// No Pegboard wrote it: a file gets its name only when it has a version.
+    /// Not written by Pegboard: a database gets its name only after it has a version.
     Invalid,
 }
 
-/// Reads the version against a list of migrations.
+/// Compares the version with a list of migrations.
 pub(super) fn version(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<Version> {
     let number = number(connection)?;
     let current = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
@@ -64,7 +64,7 @@ pub(super) fn version(connection: &Connection, migrations: &[&str]) -> rusqlite:
     })
 }
 
-/// Runs the steps that are missing, all or none.
+/// Runs the missing steps in one transaction.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

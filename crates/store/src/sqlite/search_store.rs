@@ -1,4 +1,4 @@
-//! The tables of search by meaning.
+//! The tables for search by meaning.
 
 use async_trait::async_trait;
 use pegboard_model::{ConfigHash, Fingerprint, ServerName, Timestamp};
@@ -11,7 +11,7 @@ use crate::search_store::{
     MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, RememberedQuery, SearchStore,
 };
 
-/// Says under the seal what a body is, so that none passes for another.
+/// Sealed with the body, so that one kind of data cannot pass for another.
 const VECTORS: &[u8] = b"vectors";
 const MEMORY: &[u8] = b"memory";
 
@@ -56,7 +56,7 @@ impl SearchStore for SqliteStore {
                     .sealer
                     .seal_parts(&server, [VECTORS, model.as_bytes(), &config.0], &vectors);
             inner.change("write to the store", |connection| {
-                // A record that was forgotten meanwhile takes its vectors with it.
+                // If the record was deleted in the meantime, its vectors are not stored.
                 let sql = "INSERT INTO vectors (server, config, model, body, seal)
                            SELECT ?1, ?2, ?3, ?4, ?5
                            WHERE EXISTS (SELECT 1 FROM server WHERE name = ?1 AND config = ?2)
@@ -135,7 +135,7 @@ fn load_queries(
     Ok(found)
 }
 
-/// One transaction: the query, and the end of those that are too many.
+/// Stores a query and deletes the surplus, in one transaction.
 fn remember(
     connection: &Connection,
     sealer: &Sealer,

@@ -1,5 +1,5 @@
-//! Records that arrive together are written together: one transaction instead of many, so that the servers
-//! of a whole start wait for the disk once.
+//! Batching of writes: records that arrive together are written in one transaction, so that the servers of a whole
+//! start wait for the disk once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,26 +12,26 @@ use crate::StoreResult;
 
 type Waiter = oneshot::Sender<StoreResult<()>>;
 
-/// Records that wait to be written, and who waits for that. There are never more than discoveries under way.
+/// Records that wait to be written, with their waiters. Bounded by the number of concurrent discoveries.
 #[derive(Default)]
 pub(super) struct WriteQueue(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
     records: Vec<(ServerRecord, Waiter)>,
-    /// Whether somebody is at work who will take what is added here.
+    /// Whether a writer is running that will take new records.
     is_served: bool,
 }
 
 impl WriteQueue {
-    /// Adds a record; whether the caller must see to it that somebody writes.
+    /// Adds a record. Returns whether the caller must start a writer.
     pub(super) fn push(&self, record: ServerRecord, waiter: Waiter) -> bool {
         let mut waiting = self.waiting();
         waiting.records.push((record, waiter));
         !std::mem::replace(&mut waiting.is_served, true)
     }
 
-    /// All that wait now; none means that nobody serves any more.
+    /// Takes all waiting records. If there are none, the writer ends.
     fn next(&self) -> Vec<(ServerRecord, Waiter)> {
         let mut waiting = self.waiting();
         waiting.is_served = !waiting.records.is_empty();
@@ -43,7 +43,7 @@ impl WriteQueue {
     }
 }
 
-/// Somebody who writes all that waits, on a thread that may wait for the disk.
+/// Writes all waiting records on a blocking thread.
 pub(super) struct QueueWriter(Option<Arc<Inner>>);
 
 impl QueueWriter {
@@ -58,7 +58,7 @@ impl QueueWriter {
             let results = store.write(batch);
             batch = store.queue.next();
             if batch.is_empty() {
-                // Given back first: whoever waited may close the store and look at its file.
+                // Released first: a waiter may close the store and inspect its file.
                 drop(store);
                 return report(results);
             }
@@ -69,7 +69,7 @@ impl QueueWriter {
 
 impl Drop for QueueWriter {
     fn drop(&mut self) {
-        // A runtime that goes down may never run it: then those who wait are told, and the next one serves.
+        // At shutdown the runtime may drop it without running it: then the waiters get an error.
         if let Some(store) = &self.0 {
             while !store.queue.next().is_empty() {}
         }
@@ -78,7 +78,7 @@ impl Drop for QueueWriter {
 
 fn report(results: Vec<(Waiter, StoreResult<()>)>) {
     for (waiter, outcome) in results {
-        // Who no longer waits does not need to know.
+        // An error means that the waiter is gone.
         let _ = waiter.send(outcome);
     }
 }
@@ -99,7 +99,7 @@ impl Inner {
         let together = written(&all);
         let is_alone = all.len() == 1;
         let outcome = |record: SealedRecord| match &together {
-            // One that cannot be written must not cost the others.
+            // A record that cannot be written must not affect the others.
             Err(_) if !is_alone => written(&[&record]),
             outcome => outcome.clone(),
         };

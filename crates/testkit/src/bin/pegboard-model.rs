@@ -1,8 +1,8 @@
-//! Plays a scripted model on a free port, for clients of Anthropic, OpenAI and Gemini:
+//! Serves a scripted model on a free port, for clients of Anthropic, OpenAI and Gemini:
 //!
 //! `pegboard-model SCRIPT.json`
 //!
-//! Tells `LISTENING PORT` on standard output, and ends when its standard input does.
+//! Prints `LISTENING PORT` to standard output, and exits when its standard input closes.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;

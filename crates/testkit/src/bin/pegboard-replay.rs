@@ -3,8 +3,8 @@
 //! `pegboard-replay FILE [--delay-ms N] [--count-file FILE] [--era both|legacy|modern]`
 //!
 //! `FILE` is JSON with `tools` and optionally `serverInfo` and `instructions`. The definitions are sent
-//! as they stand in the file, without the white space between their parts (a message is one line). Every
-//! call answers a text that names the tool and its arguments.
+//! verbatim except for white space between tokens (a message is one line). Every call returns a text with
+//! the tool and its arguments.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead as _, Write as _};
@@ -12,12 +12,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use pegboard_jsonrpc::revision::{LATEST_LEGACY, MODERN};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-
-const MODERN: &str = "2026-07-28";
-const LEGACY: &str = "2025-11-25";
 
 fn main() -> ExitCode {
     match Options::read(std::env::args().skip(1)).and_then(|options| run(&options)) {
@@ -31,8 +29,9 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), String> {
     if let Some(file) = &options.count_file {
-        let told = pegboard_testkit::append_line(file, &format!("start {}", std::process::id()));
-        told.map_err(|error| format!("{}: {error}", file.display()))?;
+        let recorded =
+            pegboard_testkit::append_line(file, &format!("start {}", std::process::id()));
+        recorded.map_err(|error| format!("{}: {error}", file.display()))?;
     }
     let file = options.file.display();
     let text =
@@ -49,13 +48,13 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
-        let answer = serde_json::from_str(&line)
+        let response = serde_json::from_str(&line)
             .ok()
-            .and_then(|message| replay.answer(&message));
-        if let Some(answer) = answer {
-            // Nobody listens any more: the conversation is over.
+            .and_then(|message| replay.respond(&message));
+        if let Some(response) = response {
+            // The client closed its end.
             if out
-                .write_all(answer.as_bytes())
+                .write_all(response.as_bytes())
                 .and_then(|()| out.flush())
                 .is_err()
             {
@@ -126,8 +125,8 @@ impl Replay {
         }
     }
 
-    /// The line that answers a message; none for a notification.
-    fn answer(&self, message: &Message<'_>) -> Option<String> {
+    /// The response line to a message; `None` for a notification.
+    fn respond(&self, message: &Message<'_>) -> Option<String> {
         let id = message.id?;
         let body = match self.result(message) {
             Ok(result) => format!(r#""result":{result}"#),
@@ -166,10 +165,10 @@ impl Replay {
         }
     }
 
-    fn initialize(&self, asked: Option<&str>) -> String {
-        let version = match asked {
+    fn initialize(&self, requested: Option<&str>) -> String {
+        let version = match requested {
             Some(version @ ("2024-11-05" | "2025-03-26" | "2025-06-18")) => version,
-            _ => LEGACY,
+            _ => LATEST_LEGACY,
         };
         let (info, instructions) = (&self.server_info, self.instructions_field());
         format!(
@@ -190,8 +189,8 @@ impl Replay {
     }
 }
 
-/// The same JSON without white space between its parts; what stands in texts stays. It goes from quote
-/// to quote, because byte by byte an unoptimised build takes a tenth of a second for a large list.
+/// Removes white space between JSON tokens; strings are unchanged. Processes from quote to quote, because
+/// byte by byte an unoptimised build takes a tenth of a second for a large list.
 fn compact(json: &str) -> String {
     let mut kept = String::with_capacity(json.len());
     let mut rest = json;
@@ -209,7 +208,7 @@ fn compact(json: &str) -> String {
     kept
 }
 
-/// Where the text that begins here ends: at the first quote after an even number of backslashes.
+/// The end of a string: the first quote after an even number of backslashes.
 fn closing_quote(text: &str) -> usize {
     let is_escaped = |place: usize| {
         let before = text.get(..place).unwrap_or_default();
@@ -258,15 +257,15 @@ impl Options {
                         "both" => Era::Both,
                         "legacy" => Era::Legacy,
                         "modern" => Era::Modern,
-                        other => return Err(format!("`{other}` is not an era")),
+                        other => return Err(format!("unknown era `{other}`")),
                     }
                 }
-                _ if word.starts_with('-') => return Err(format!("`{word}` is not an option")),
+                _ if word.starts_with('-') => return Err(format!("unknown option `{word}`")),
                 _ => options.file = word.into(),
             }
         }
         if options.file.as_os_str().is_empty() {
-            return Err("which file? `pegboard-replay FILE`".to_owned());
+            return Err("missing argument: `pegboard-replay FILE`".to_owned());
         }
         Ok(options)
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{ModelTurn, new_id, pieces};
 
-/// Everything that one turn sends.
+/// The events of one turn.
 pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
     let usage = json!({
         "input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20, "output_tokens": 1,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{ModelTurn, new_id};
 
-/// The whole response of one turn.
+/// The response of one turn.
 pub(super) fn response(turn: &ModelTurn, model: &str) -> Value {
     let thought = turn.thinking.as_ref();
     let thought = thought.map(|text| json!({"text": text, "thought": true}));

@@ -1,5 +1,5 @@
-//! A scripted model: speaks Anthropic Messages, OpenAI Responses and Gemini's `generateContent` as the real services
-//! do, with streaming, and refuses what they would refuse. What it says stands in a script; what it was told is kept.
+//! A scripted model with the APIs of Anthropic Messages, OpenAI Responses and Gemini's `generateContent`, including
+//! streaming and the validation of the real services. A script defines its turns; requests are recorded.
 
 mod anthropic;
 mod gemini;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 pub use script::{ModelScript, ModelTurn, ScriptedCall};
 
-/// A scripted model's service on a free port; it ends with this value.
+/// A scripted model on a free port; it ends with this value.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -34,14 +34,14 @@ struct Shared {
     violations: Mutex<Vec<String>>,
 }
 
-/// What the service was sent.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
     /// The path.
     pub path: &'static str,
     /// The body.
     pub body: Value,
-    /// Whether it used up no turn of the script; see [`ModelScript::main_tool`].
+    /// Whether it consumed no turn of the script; see [`ModelScript::main_tool`].
     pub is_side: bool,
 }
 
@@ -49,7 +49,7 @@ impl ModelServer {
     /// Starts the service on a free port.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub fn start(script: ModelScript) -> Self {
         let shared = Arc::new(Shared {
             main_tool: script.main_tool,
@@ -58,7 +58,7 @@ impl ModelServer {
             violations: Mutex::default(),
         });
         let (stop, stopped) = oneshot::channel();
-        let (told, address) = std::sync::mpsc::channel();
+        let (listening, address) = std::sync::mpsc::channel();
         let state = shared.clone();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -69,7 +69,7 @@ impl ModelServer {
                 let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0))
                     .await
                     .expect("a port for the scripted model");
-                let _ = told.send(listener.local_addr().expect("its own address"));
+                let _ = listening.send(listener.local_addr().expect("its own address"));
                 tokio::select! {
                     _ = axum::serve(listener, routes::routes(state)) => {}
                     _ = stopped => {}
@@ -85,44 +85,44 @@ impl ModelServer {
         }
     }
 
-    /// The address for clients of Anthropic.
+    /// The base URL for Anthropic clients.
     pub fn anthropic_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The address for clients of OpenAI.
+    /// The base URL for OpenAI clients.
     pub fn openai_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The address for clients of Gemini.
+    /// The base URL for Gemini clients.
     pub fn gemini_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Everything it was sent so far.
+    /// All requests so far.
     pub fn requests(&self) -> Vec<ModelRequest> {
         lock(&self.shared.requests).clone()
     }
 
-    /// What it refused, each with the rule that was broken.
+    /// The violated rules of refused requests.
     pub fn violations(&self) -> Vec<String> {
         lock(&self.shared.violations).clone()
     }
 
-    /// How many turns of the script are left.
+    /// The number of turns that are left.
     pub fn turns_left(&self) -> usize {
         lock(&self.shared.turns).len()
     }
 
-    /// Asserts that nothing had to be refused and that the script was played to its end.
+    /// Asserts that no request was refused and that the script was completed.
     ///
     /// # Panics
-    /// When that is not so.
+    /// If a request was refused or turns are left.
     #[track_caller]
     pub fn assert_satisfied(&self) {
-        assert_eq!(self.violations(), Vec::<String>::new(), "broken rules");
-        assert_eq!(self.turns_left(), 0, "turns that nobody asked for");
+        assert_eq!(self.violations(), Vec::<String>::new(), "violated rules");
+        assert_eq!(self.turns_left(), 0, "unused turns");
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{ModelTurn, new_id, pieces};
 
-/// Everything that one turn sends.
+/// The events of one turn.
 pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
     let mut events = Events {
         all: Vec::new(),

@@ -1,16 +1,18 @@
-//! What the real services refuse: calls without answers, answers without calls, and tools that they do not take.
+//! Validation of the real services: calls without results, results without calls, and invalid tools.
 
 use std::collections::BTreeSet;
 
-use pegboard_formats::{Format, check};
+use pegboard_formats::Format;
 use serde_json::Value;
 
-/// The broken rules of a request to Anthropic.
+use crate::provider_rules::check_tool;
+
+/// The violated rules of a request to Anthropic.
 pub(super) fn anthropic(request: &Value) -> Vec<String> {
     let mut broken = Vec::new();
-    let mut rule = |holds: bool, words: String| {
+    let mut rule = |holds: bool, rule: String| {
         if !holds {
-            broken.push(words);
+            broken.push(rule);
         }
     };
     rule(request["stream"] == true, "`stream` is not true".to_owned());
@@ -53,7 +55,7 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
         let all = blocks.iter().filter(|block| block["type"] == "tool_result");
         rule(
             all.count() == results.len(),
-            format!("message {place}: answers stand behind other blocks"),
+            format!("message {place}: results come after other blocks"),
         );
         for block in blocks {
             let kind = block["type"].as_str().unwrap_or_default();
@@ -62,11 +64,11 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
             if kind == "tool_use" {
                 rule(
                     role == "assistant",
-                    format!("message {place}: a call of the user"),
+                    format!("message {place}: a call by the user"),
                 );
                 rule(
                     block["input"].is_object(),
-                    format!("message {place}: `input` is no object"),
+                    format!("message {place}: `input` is not an object"),
                 );
             }
         }
@@ -78,7 +80,7 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
             let name = text(&reference["tool_name"]);
             rule(
                 deferred.contains(&name),
-                format!("`{name}` is referred to and was not sent"),
+                format!("`{name}` is referenced and was not sent"),
             );
         }
         let calls = blocks.iter().filter(|block| block["type"] == "tool_use");
@@ -86,12 +88,12 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
         let unique: BTreeSet<&String> = pending.iter().collect();
         rule(
             unique.len() == pending.len(),
-            format!("message {place}: an id stands twice"),
+            format!("message {place}: a duplicate id"),
         );
     }
     rule(
         pending.is_empty(),
-        format!("calls {pending:?} have no answer"),
+        format!("calls {pending:?} have no result"),
     );
     broken.extend(tools(
         &request["tools"],
@@ -101,12 +103,12 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
     broken
 }
 
-/// The broken rules of a request to OpenAI.
+/// The violated rules of a request to OpenAI.
 pub(super) fn openai(request: &Value) -> Vec<String> {
     let mut broken = Vec::new();
-    let mut rule = |holds: bool, words: String| {
+    let mut rule = |holds: bool, rule: String| {
         if !holds {
-            broken.push(words);
+            broken.push(rule);
         }
     };
     rule(request["stream"] == true, "`stream` is not true".to_owned());
@@ -126,7 +128,7 @@ pub(super) fn openai(request: &Value) -> Vec<String> {
             "function_call" | "tool_search_call" => {
                 rule(
                     !pending.iter().any(|(known, _)| *known == id),
-                    format!("item {place}: `{id}` stands twice"),
+                    format!("item {place}: duplicate id `{id}`"),
                 );
                 pending.push((id, kind));
             }
@@ -140,7 +142,7 @@ pub(super) fn openai(request: &Value) -> Vec<String> {
                     .position(|(known, kind)| *known == id && *kind == call);
                 rule(
                     known.is_some(),
-                    format!("item {place}: `{id}` answers no call"),
+                    format!("item {place}: `{id}` belongs to no call"),
                 );
                 if let Some(known) = known {
                     pending.remove(known);
@@ -152,13 +154,13 @@ pub(super) fn openai(request: &Value) -> Vec<String> {
         if kind == "message" && item["role"] == "user" {
             rule(
                 pending.is_empty(),
-                format!("item {place}: the user speaks before {pending:?} have answers"),
+                format!("item {place}: a user message before the results of {pending:?}"),
             );
         }
     }
     rule(
         pending.is_empty(),
-        format!("calls {pending:?} have no answer"),
+        format!("calls {pending:?} have no result"),
     );
     broken.extend(tools(
         &request["tools"],
@@ -174,7 +176,7 @@ pub(super) fn openai(request: &Value) -> Vec<String> {
     broken
 }
 
-/// What a service would refuse in `tools`; a name may stand again in the answers of several searches.
+/// What a service would refuse in `tools`; a name may occur in the results of several searches.
 fn tools(tools: &Value, plain: Format, deferred: Format) -> Vec<String> {
     let entries = tools.as_array().cloned().unwrap_or_default();
     let mut broken = Vec::new();
@@ -192,7 +194,7 @@ fn tools(tools: &Value, plain: Format, deferred: Format) -> Vec<String> {
                 true => deferred,
                 false => plain,
             };
-            for violation in check(tool, format) {
+            for violation in check_tool(tool, format) {
                 let name = text(&tool["name"]);
                 broken.push(format!(
                     "tool `{name}`{}: {}",
@@ -257,7 +259,7 @@ mod tests {
         check_anthropic(json!([user, call, user]), "are answered by []");
         check_anthropic(json!([user, call, result("2")]), "are answered by [\"2\"]");
         check_anthropic(json!([user, result("1")]), "calls [] are answered by");
-        check_anthropic(json!([user, call]), "have no answer");
+        check_anthropic(json!([user, call]), "have no result");
         check_anthropic(json!([call, result("1")]), "the first message");
     }
 
@@ -272,8 +274,8 @@ mod tests {
         let call = json!({"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"});
         let output = json!({"type": "function_call_output", "call_id": "1", "output": ""});
         check(json!([user, call, output]), "");
-        check(json!([user, call]), "have no answer");
-        check(json!([user, output]), "answers no call");
-        check(json!([user, call, user, output]), "the user speaks before");
+        check(json!([user, call]), "have no result");
+        check(json!([user, output]), "belongs to no call");
+        check(json!([user, call, user, output]), "a user message before");
     }
 }

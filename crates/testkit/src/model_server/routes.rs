@@ -1,4 +1,4 @@
-//! The routes of the scripted model: one for each service that it stands in for.
+//! The routes of the scripted model: one for each emulated service.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::script::{ModelTurn, StreamBreak};
 use super::{ModelRequest, Shared, anthropic, gemini, lock, openai, request_rules};
 
-/// Bytes of one request.
+/// Largest request.
 const REQUEST_BYTES: usize = 64 * 1024 * 1024;
 
-/// Everything that the scripted model answers.
+/// The routes of all services.
 pub(super) fn routes(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/v1/messages", post(messages))
@@ -27,7 +27,7 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// A service that the scripted model stands in for.
+/// An emulated service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
     Anthropic,
@@ -48,7 +48,7 @@ impl Service {
         match self {
             Self::Anthropic => request_rules::anthropic(request),
             Self::OpenAi => request_rules::openai(request),
-            // Only clients of other programs speak it here, and their requests are not checked.
+            // Only clients of other programs use it, and their requests are not checked.
             Self::Gemini => Vec::new(),
         }
     }
@@ -63,11 +63,11 @@ impl Service {
 }
 
 async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    // The service takes the key in either header; its own SDK sends the second.
+    // The service accepts the key in either header; its SDK sends the second.
     let has_key = headers.contains_key("x-api-key") || headers.contains_key("authorization");
     let is_whole = has_key && headers.contains_key("anthropic-version");
     let missing = (!is_whole).then(|| "a key or `anthropic-version` is missing".to_owned());
-    answer(&shared, Service::Anthropic, missing, &body)
+    respond(&shared, Service::Anthropic, missing, &body)
 }
 
 async fn responses(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
@@ -75,8 +75,8 @@ async fn responses(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: 
         .get("authorization")
         .and_then(|value| value.to_str().ok());
     let has_bearer = bearer.is_some_and(|value| value.len() > "Bearer ".len());
-    let missing = (!has_bearer).then(|| "a bearer is missing".to_owned());
-    answer(&shared, Service::OpenAi, missing, &body)
+    let missing = (!has_bearer).then(|| "a bearer token is missing".to_owned());
+    respond(&shared, Service::OpenAi, missing, &body)
 }
 
 /// `call` is `MODEL:streamGenerateContent`.
@@ -93,10 +93,10 @@ async fn generate(
     }
     let has_key = headers.contains_key("x-goog-api-key");
     let missing = (!has_key).then(|| "`x-goog-api-key` is missing".to_owned());
-    answer(&shared, Service::Gemini, missing, &body)
+    respond(&shared, Service::Gemini, missing, &body)
 }
 
-fn answer(shared: &Shared, service: Service, missing: Option<String>, body: &[u8]) -> Response {
+fn respond(shared: &Shared, service: Service, missing: Option<String>, body: &[u8]) -> Response {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let main_tool = shared.main_tool.as_deref();
     let is_side = main_tool.is_some_and(|tool| !offers(&document["tools"], tool));
@@ -142,8 +142,8 @@ fn next_turn(shared: &Shared, is_side: bool) -> Option<ModelTurn> {
     })
 }
 
-/// Whether a tool whose name ends with this one is among the tools of a request, at any depth: OpenAI groups them
-/// by namespace, Gemini by kind.
+/// Whether the tools of a request include one whose name ends with this one, at any depth: OpenAI groups tools by
+/// namespace, Gemini by kind.
 fn offers(tools: &Value, name: &str) -> bool {
     match tools {
         Value::Array(entries) => entries.iter().any(|entry| offers(entry, name)),
@@ -160,7 +160,7 @@ fn offers(tools: &Value, name: &str) -> bool {
     }
 }
 
-/// The events in many small pieces, cut without regard to their ends, and broken off where the script says so.
+/// The events in small pieces, split anywhere, and broken off if the script says so.
 fn streamed(events: Vec<Value>, turn: &ModelTurn) -> Response {
     let mut text = String::new();
     for event in &events {
@@ -172,7 +172,7 @@ fn streamed(events: Vec<Value>, turn: &ModelTurn) -> Response {
     }
     let mut bytes = text.into_bytes();
     if turn.breaks.is_some() {
-        // In the middle of an event, behind the half.
+        // In the middle of an event, in the second half of the stream.
         bytes.truncate(bytes.len() * 3 / 5);
     }
     let pieces: Vec<_> = bytes.chunks(97).map(Bytes::copy_from_slice).collect();

@@ -1,4 +1,4 @@
-//! What a scripted model says.
+//! The script of a model.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,20 +7,20 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelScript {
-    /// What it says, turn by turn.
+    /// The turns in order.
     pub turns: Vec<ModelTurn>,
     /// Set when another program's client sends the requests: only a request that offers a tool of this name, with
-    /// any prefix, uses up a turn. Such clients also send side requests, for example for a title; each of those gets
-    /// a short text. The form of the requests is not checked, because Pegboard does not write them.
+    /// any prefix, consumes a turn. Such clients also send side requests, for example for a title, which get a short
+    /// text. Their requests are not validated, because Pegboard does not create them.
     #[serde(default)]
     pub main_tool: Option<String>,
 }
 
 impl ModelScript {
-    /// Reads a script: `{"turns": [{"text": "…"}, {"calls": [{"name": "…", "input": {}}]}, {"status": 529}]}`.
+    /// Parses a script: `{"turns": [{"text": "…"}, {"calls": [{"name": "…", "input": {}}]}, {"status": 529}]}`.
     ///
     /// # Panics
-    /// When it is none.
+    /// If it is invalid.
     pub fn of(script: Value) -> Self {
         serde_json::from_value(script).unwrap_or_else(|error| panic!("not a script: {error}"))
     }
@@ -30,22 +30,22 @@ impl ModelScript {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelTurn {
-    /// What it thinks before it speaks.
+    /// The thinking before the text.
     pub thinking: Option<String>,
-    /// What it says.
+    /// The text.
     pub text: Option<String>,
-    /// The tools that it wants called.
+    /// The tool calls.
     pub calls: Vec<ScriptedCall>,
-    /// The query of a search of OpenAI's own kind.
+    /// The query of an OpenAI tool search.
     pub search: Option<String>,
-    /// Why it stops, in the provider's word, where that is not plain: `max_tokens`, `refusal`, `pause_turn`;
+    /// The provider's stop reason, if it is not the usual one: `max_tokens`, `refusal`, `pause_turn`;
     /// `max_output_tokens`, `content_filter`.
     pub stop: Option<String>,
-    /// An HTTP status in place of an answer.
+    /// An HTTP error status instead of a response.
     pub status: Option<u16>,
-    /// The kind of the error that goes with the status, or that ends the stream.
+    /// The error type for the status, or for the end of the stream.
     pub error: Option<String>,
-    /// The value of `retry-after` that goes with the status.
+    /// The value of `retry-after` for the status.
     pub retry_after: Option<String>,
     /// How the stream breaks off in the middle of an event.
     pub breaks: Option<StreamBreak>,
@@ -55,28 +55,28 @@ pub struct ModelTurn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StreamBreak {
-    /// It ends as if all were said.
+    /// The stream ends normally.
     Eof,
-    /// The connection is cut.
+    /// The connection is reset.
     Reset,
-    /// Nothing more comes.
+    /// No more data arrives.
     Hang,
 }
 
-/// A tool that a scripted model wants called.
+/// A tool call of a scripted model.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedCall {
-    /// The id; made of the turn's place without one.
+    /// The id; generated if absent.
     pub id: Option<String>,
     /// The name.
     pub name: String,
-    /// The namespace of the name; only calls of OpenAI's kind have one.
+    /// The namespace; only for OpenAI.
     pub namespace: Option<String>,
     /// The arguments.
     #[serde(default)]
     pub input: Value,
-    /// A text in place of the arguments, which may be no JSON.
+    /// The arguments as raw text, possibly invalid JSON.
     pub raw_input: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl ScriptedCall {
     }
 }
 
-/// A text in pieces of a few characters, as models write.
+/// Splits a text into pieces of a few characters, as models stream it.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     characters
@@ -99,7 +99,7 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// An id that no other call of this process has.
+/// An id that is unique in this process.
 pub(super) fn new_id(prefix: &str) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(1);

@@ -9,35 +9,35 @@ use super::Malformed;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListScript {
-    /// Definitions, sent as they are.
+    /// Definitions, sent unchanged.
     pub tools: Vec<Value>,
-    /// So many sound tools more, called `made_0`, `made_1`, ….
+    /// Number of further valid tools, named `made_0`, `made_1`, ….
     pub made: usize,
-    /// Tools with a flaw.
+    /// Malformed tools.
     pub malformed: Vec<Malformed>,
-    /// Tools per page; all on one page when absent.
+    /// Tools per page; all on one page if absent.
     pub page_size: Option<usize>,
-    /// What the cursors look like.
+    /// The kind of cursors.
     pub cursors: Cursors,
-    /// The page that fails with -32603, from 1.
+    /// The page that fails with -32603, counted from 1.
     pub fail_page: Option<usize>,
-    /// `ttlMs`, sent as it is; absent when null.
+    /// `ttlMs`, sent unchanged; absent if null.
     pub ttl_ms: Value,
-    /// `cacheScope`, page by page (the last one for all later pages); absent when empty.
+    /// `cacheScope` of each page (the last one for all later pages); absent if empty.
     pub cache_scopes: Vec<Value>,
     /// A pause before each page.
     pub page_delay_ms: u64,
-    /// What changes from which listing on.
+    /// Changes of later listings.
     pub mutations: Vec<MutationAt>,
-    /// `tools` is this in place of an array; ignored when null.
+    /// The value of `tools` instead of an array; ignored if null.
     pub tools_are: Value,
 }
 
-/// A change of the list that holds from the n-th listing on, from 1.
+/// A change of the list from the n-th listing on, counted from 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MutationAt {
-    /// From which listing on.
+    /// The first listing with the change.
     pub listing: u32,
     /// The change.
     pub change: Mutation,
@@ -47,41 +47,41 @@ pub struct MutationAt {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mutation {
-    /// This tool is new.
+    /// Adds a tool.
     Add(String),
-    /// This tool is gone.
+    /// Removes a tool.
     Remove(String),
-    /// This tool has another description.
+    /// Changes the description of a tool.
     Describe(String),
-    /// This tool has another schema.
+    /// Changes the schema of a tool.
     Reschema(String),
-    /// All objects have their keys in the reverse order.
+    /// Reverses the order of keys in all objects.
     Reorder,
 }
 
-/// What the cursors of a list look like.
+/// Kinds of cursors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cursors {
-    /// Sound ones; the last page has none.
+    /// Valid cursors; the last page has none.
     #[default]
     Sound,
-    /// A new one on every page, for ever, each page with one new tool.
+    /// A new one on every page, endlessly, each page with one new tool.
     Endless,
-    /// A new one on every page, for ever, on pages without tools.
+    /// A new one on every page, endlessly, on pages without tools.
     EndlessEmpty,
     /// The same one on every page.
     Repeated,
-    /// The second page is behind an empty text; the third behind a sound cursor.
+    /// An empty string for the second page; valid cursors afterwards.
     EmptyText,
     /// A number.
     Number,
-    /// A text of so many bytes.
+    /// A string of this many bytes.
     Huge(usize),
 }
 
 impl ListScript {
-    /// The list as it is at the n-th listing, from 1.
+    /// The list at the n-th listing, counted from 1.
     pub fn tools_at(&self, listing: u32) -> Vec<Value> {
         let mut tools = self.tools.clone();
         tools.extend((0..self.made).map(|number| crate::tool_json(&format!("made_{number}"))));

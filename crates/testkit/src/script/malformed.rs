@@ -1,10 +1,9 @@
-//! Tools with a flaw.
+//! Malformed tools.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Kinds of flaw in a definition. The tool is called as the kind is written in JSON, where it has a
-/// name at all.
+/// Kinds of malformed definitions. If the tool has a name, it is the kind in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Malformed {
@@ -14,7 +13,7 @@ pub enum Malformed {
     SchemaNull,
     /// `inputSchema` is `true`.
     SchemaBoolean,
-    /// `readOnlyHint` is a text.
+    /// `readOnlyHint` is a string.
     HintText,
     /// `icons` is an object.
     IconsObject,
@@ -38,13 +37,13 @@ pub enum Malformed {
     NameSeparator,
     /// A schema of 64 levels.
     SchemaDeep,
-    /// A schema with more bytes than anybody needs (200,000).
+    /// A schema of 200,000 bytes.
     SchemaLarge,
-    /// A `$ref` to a web address.
+    /// A `$ref` to a URL.
     SchemaExternalRef,
     /// A `$ref` to itself.
     SchemaSelfRef,
-    /// The definition is a text.
+    /// The definition is a string.
     NotAnObject,
     /// A description of 100,000 characters.
     DescriptionLong,
@@ -53,7 +52,7 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// The eight kinds that cost a client with fixed types its whole list.
+    /// The kinds that make a typed client reject the whole list.
     pub const BREAK_TYPED_CLIENTS: [Self; 8] = [
         Self::SchemaMissing,
         Self::SchemaNull,
@@ -65,7 +64,7 @@ impl Malformed {
         Self::OutputBoolean,
     ];
 
-    /// The name of the tool with this flaw, where it has one of its own.
+    /// The name of the malformed tool, if it has one of its own.
     pub fn name(self) -> String {
         serde_json::to_value(self)
             .ok()
@@ -73,7 +72,7 @@ impl Malformed {
             .unwrap_or_default()
     }
 
-    /// The definition, beside a first tool of this name.
+    /// The definition. `first` is the name of the first tool of the list.
     pub fn definition(self, first: &str) -> Value {
         let mut tool = crate::tool_json(&self.name());
         let (key, value) = match self {
@@ -131,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_malformed_tool_has_its_flaw_and_no_other() {
+    fn each_malformed_tool_has_exactly_one_error() {
         for kind in Malformed::BREAK_TYPED_CLIENTS {
             let (sound, bad) = (crate::tool_json(&kind.name()), kind.definition("a"));
             let keys = |tool: &Value| {

@@ -1,20 +1,20 @@
-//! What is wrong with what a server writes.
+//! Faults of a server's output.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Moment;
 
-/// Something on stdout that nobody asked for, written before the answer of its moment (or at the
-/// start). Over HTTP there is no stdout, and nothing is written.
+/// Unsolicited output on stdout, written before the response of its moment (or at the start). Ignored
+/// over HTTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
-    /// When.
+    /// The moment.
     pub when: Moment,
-    /// What.
+    /// The kind of output.
     pub kind: NoiseKind,
-    /// How often.
+    /// The number of repetitions.
     pub times: u32,
 }
 
@@ -22,94 +22,93 @@ pub struct Noise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseKind {
-    /// A line of text, as a banner is.
+    /// A line of text, such as a banner.
     Text,
-    /// A line of bytes that are not UTF-8, with a NUL and an escape sequence among them.
+    /// A line that is not UTF-8, with a NUL and an escape sequence.
     Binary,
     /// A line with the first half of a message.
     PartialJson,
     /// An empty line.
     Blank,
-    /// A line that is JSON, but no message.
+    /// A line of JSON that is not a message.
     OtherJson,
-    /// A message with another program's id and a result.
+    /// A response with an unknown id.
     UnknownResponse,
-    /// So many bytes without a line break, as one line without end.
+    /// This number of bytes without a line break.
     Flood(u64),
-    /// A line of so many nested arrays.
+    /// A line of this many nested arrays.
     Deep(u32),
-    /// Lines of random bytes from this seed, half of them with the looks of a message.
+    /// Lines of random bytes from this seed, half of them similar to a message.
     Random(u64),
 }
 
-/// A wrong shape of the answers of one moment.
+/// A wrong shape of the responses at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseFault {
-    /// Which answers.
+    /// The moment.
     pub when: Moment,
-    /// What is wrong.
+    /// The shape.
     pub shape: ResponseShape,
 }
 
-/// Wrong shapes of an answer.
+/// Wrong shapes of a response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseShape {
-    /// A JSON-RPC error of this code.
+    /// A JSON-RPC error with this code.
     Error(i64),
-    /// The id of another request, and nothing for the right one.
+    /// The id of another request.
     WrongId,
-    /// The answer twice.
+    /// The response twice.
     Twice,
-    /// The id as a text in place of a number.
+    /// The id as a string instead of a number.
     TextId,
     /// Both `result` and `error`.
     Both,
     /// Neither `result` nor `error`.
     Neither,
-    /// This in place of the result.
+    /// This value as the result.
     Result(Value),
-    /// The result holds so many nested arrays.
+    /// A result with this many nested arrays.
     Deep(u32),
-    /// The line (with the line break) has exactly so many bytes, filled up inside the result.
+    /// A line of exactly this many bytes including the line break, padded inside the result.
     Bytes(usize),
     /// The line ends with carriage return and line feed.
     CrLf,
-    /// `result` stands twice in the object.
+    /// A duplicate key `result`.
     DuplicateKey,
     /// `jsonrpc` is missing.
     NoVersion,
-    /// The answer is the only element of an array.
+    /// The response as the only element of an array.
     Batch,
     /// The line is not UTF-8.
     NotUtf8,
 }
 
-/// What calls do. By default a call answers a text that is the JSON of
-/// `{"tool": NAME, "arguments": ARGUMENTS}`.
+/// The behaviour of calls. By default a call returns the text `{"tool": NAME, "arguments": ARGUMENTS}`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallScript {
-    /// How long each call takes; calls run side by side.
+    /// The duration of each call; calls run concurrently.
     pub delay_ms: u64,
-    /// The result says that the tool failed.
+    /// The result reports a failure of the tool.
     pub is_error: bool,
     /// The result has `structuredContent`.
     pub structured: Option<Value>,
-    /// The result has an image beside the text.
+    /// The result has an image in addition to the text.
     pub image: bool,
-    /// The result has fields that no revision knows.
+    /// The result has fields that no revision defines.
     pub extra_fields: bool,
-    /// The text of the result has so many bytes.
+    /// The size of the text in the result.
     pub result_bytes: Option<usize>,
-    /// So many calls are collected and then answered in the reverse order.
+    /// Number of calls that are collected and then answered in reverse order.
     pub reverse: usize,
-    /// Requests to the client that are sent before the answer, as `ping`; the answer waits for the
-    /// client's replies and tells them as `METHOD -> result` or `METHOD -> error CODE`. Stdio only.
+    /// Requests to the client, such as `ping`, that are sent before the response. The response reports the
+    /// client's replies as `METHOD -> result` or `METHOD -> error CODE`. Stdio only.
     pub client_requests: Vec<String>,
-    /// The text of the result tells the request's `_meta`, too.
+    /// The text of the result contains the request's `_meta` too.
     pub echoes_meta: bool,
-    /// So many progress notifications before the answer, when the client gave a progress token.
+    /// Number of progress notifications before the response, if the client sent a progress token.
     pub progress: u32,
 }

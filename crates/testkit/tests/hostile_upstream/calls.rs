@@ -1,4 +1,4 @@
-//! Calls: results untouched, failures with their reason, one slow or broken server at a time.
+//! Calls: results are unchanged, failures have their reason, other servers are not affected.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{MarkedServer, SLACK, call, call_within, names, refused, text, value};
 
-/// Connects, calls the tool `a` once with a short time-out, and ends the conversation.
+/// Connects, calls the tool `a` once with a short timeout, and closes the connection.
 async fn call_once(script: &Script) -> Result<CallOutcome, pegboard_model::ToolError> {
     let server = MarkedServer::new(script);
     let upstream = server.connect().await.unwrap();

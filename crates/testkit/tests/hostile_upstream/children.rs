@@ -1,4 +1,4 @@
-//! Child processes: starting, refusing to end, and what they leave.
+//! Child processes: start, shutdown, and remaining processes.
 
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ async fn r_sec_04_b06_a_grandchild_that_holds_the_pipes_holds_up_nothing() {
                 .tools(["a"])
                 .with(|script| script.process.grandchild = Some(kind));
             assert_eq!(names(&list(&grandchild).await.unwrap()), ["a"]);
-            // The server ends by itself, but its standard output stays open.
+            // The server exits, but its standard output stays open.
             refused(
                 list(&grandchild.clone().crash(Moment::List, 1)).await,
                 &[Reason::ServerExited],
@@ -172,7 +172,7 @@ async fn r_obs_03_b12_secrets_in_an_environment_dump_are_gone_from_stderr_and_er
 
 #[tokio::test]
 async fn r_sec_01_b14_a_server_gets_only_the_variables_it_is_meant_to_have() {
-    // Cargo sets this for every test, and no server has a use for it.
+    // Cargo sets this for every test, and no server needs it.
     assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
     let server = MarkedServer::new(&Script::new().with(|script| script.process.stderr_env = true));
     let upstream = server.connect().await.unwrap();
@@ -188,7 +188,7 @@ async fn r_sec_01_b14_a_server_gets_only_the_variables_it_is_meant_to_have() {
 
 #[tokio::test]
 async fn r_disc_02_an_error_carries_the_last_words_of_the_server() {
-    // Not our server at all: a program that explains itself on stderr and ends.
+    // Not an MCP server: a program that prints an error to stderr and exits.
     let spec = stdio_spec("bad", "sh", ["-c", "echo 'the key is missing' >&2; exit 3"]);
     let error = refused(
         list_with(&connector(), &spec).await,

@@ -1,4 +1,4 @@
-//! What a server writes to its standard output.
+//! Output of a server on stdout.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Eras, probes and versions, and servers that stop during the opening.
+//! Eras, probes and versions, and servers that fail during the handshake.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! One way to run a hostile server through `pegboard-upstream` and look at what is left.
+//! Runs a hostile server through `pegboard-upstream` and checks what is left.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -15,9 +15,9 @@ use pegboard_upstream::{
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The time a server has in these tests, for the opening and for the list.
+/// Timeout for the handshake and for the list in these tests.
 pub(crate) const BUDGET: Duration = Duration::from_secs(3);
-/// What the test machine may add to any limit.
+/// Tolerance for slow test machines.
 pub(crate) const SLACK: Duration = Duration::from_secs(8);
 
 pub(crate) fn connector() -> Connector {
@@ -39,7 +39,7 @@ pub(crate) fn connector_with(limits: Limits) -> Connector {
     })
 }
 
-/// A server with a text of its own in its environment, by which everything it starts is found again.
+/// A server with a unique text in its environment, which identifies all its processes.
 pub(crate) struct MarkedServer {
     pub(crate) spec: ServerSpec,
     marker: String,
@@ -75,7 +75,7 @@ impl MarkedServer {
         connector.connect(&self.spec, hint, BUDGET).await
     }
 
-    /// The processes of this server that are there now.
+    /// The current processes of this server.
     pub(crate) fn processes(&self) -> Vec<u32> {
         processes_with_marker(&self.marker)
     }
@@ -90,7 +90,7 @@ impl MarkedServer {
     }
 }
 
-/// Opens, lists and ends a conversation.
+/// Connects, lists and closes.
 pub(crate) async fn list_with(connector: &Connector, spec: &ServerSpec) -> ToolResult<ToolListing> {
     let upstream = connector
         .connect(spec, &ConnectHint::default(), BUDGET)
@@ -100,7 +100,7 @@ pub(crate) async fn list_with(connector: &Connector, spec: &ServerSpec) -> ToolR
     listed
 }
 
-/// Lists a hostile server beside a good one: the good one answers, nothing is left, and time is bounded.
+/// Lists a hostile server together with a good one: the good one responds, nothing is left, and time is bounded.
 pub(crate) async fn list(script: &Script) -> ToolResult<ToolListing> {
     list_limited(script, Limits::default()).await
 }
@@ -114,7 +114,7 @@ pub(crate) async fn list_limited(script: &Script, limits: Limits) -> ToolResult<
         (listed, started.elapsed())
     };
     let (listed, (fine, took)) = tokio::join!(list_with(&connector, &bad.spec), good_listing);
-    // The opening and the list have a limit each, and a stubborn process is given its grace.
+    // The handshake and the list each have a limit, and a process that ignores signals has its grace period.
     assert!(
         started.elapsed() < 2 * BUDGET + SLACK,
         "took {:?}",
@@ -138,7 +138,7 @@ pub(crate) fn names(listing: &ToolListing) -> Vec<String> {
     listing.tools.iter().map(|tool| name(tool)).collect()
 }
 
-/// Checks that a list fails for one of these reasons, and that the error says what it should.
+/// Checks that a list fails for one of these reasons, with a complete error.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(outcome: ToolResult<T>, reasons: &[Reason]) -> ToolError {
     match outcome {
@@ -190,7 +190,7 @@ pub(crate) fn value(outcome: &CallOutcome) -> Value {
     serde_json::from_str(outcome.result.get()).expect("a result is JSON")
 }
 
-/// Runs the cases of a table side by side, because most of them wait for a time-out.
+/// Runs the cases of a table concurrently, because most of them wait for a timeout.
 pub(crate) async fn concurrently<F>(cases: impl IntoIterator<Item = F>)
 where
     F: Future<Output = ()> + Send + 'static,

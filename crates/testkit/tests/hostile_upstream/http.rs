@@ -1,4 +1,4 @@
-//! Servers over HTTP that behave: eras, sessions, tokens, event streams.
+//! Correct servers over HTTP: eras, sessions, tokens, event streams.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Servers over HTTP that misbehave.
+//! Servers with HTTP faults.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::harness::{BUDGET, SLACK, call, concurrently, connector, list_with, names, refused};
 use crate::http::{list_http, spec};
 
-/// The fault at every request, and at the list alone.
+/// Applies the fault to every request, and only to the list.
 async fn check(kind: HttpFaultKind, reasons: &'static [Reason]) {
     let cases = [
         (Era::Modern, Moment::Start),

@@ -1,13 +1,12 @@
-//! The real `pegboard-upstream` against the hostile server: for every fault the right reason, in bounded
-//! time, with nothing left behind and with other servers unaffected. What is measured in memory stands in
-//! `hostile_memory.rs`, in a process of its own.
+//! `pegboard-upstream` against the hostile server: every fault has the right reason, in bounded time, with no
+//! process left and other servers unaffected. Memory is measured in `hostile_memory.rs`, in its own process.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod calls;

@@ -65,7 +65,7 @@ async fn r_disc_02_d07_a_large_cursor_is_kept_and_a_huge_one_refused() {
     );
 }
 
-/// The protocol's cursors are texts; a number is either given back as it came or refused, never misread.
+/// Cursors are strings; a number is either returned unchanged or refused, never misread.
 #[tokio::test]
 async fn r_disc_02_d07_a_cursor_that_is_a_number_never_gives_half_a_list() {
     match list(&paged(Cursors::Number)).await {

@@ -1,4 +1,4 @@
-//! A conversation with a server of this crate, line by line.
+//! Line-based communication with a server of this crate.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A started server and its pipes; killed when it goes.
+/// A started server and its pipes; killed on drop.
 pub(crate) struct Pipe {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -52,7 +52,7 @@ impl Pipe {
         }
     }
 
-    /// Sends a message. A server that has ended meanwhile shows it by its silence.
+    /// Sends a message. Errors are ignored; a server that has exited sends no response.
     pub(crate) fn send(&mut self, message: &Value) {
         let stdin = self.stdin.as_mut().unwrap();
         match stdin.write_all(format!("{message}\n").as_bytes()) {
@@ -61,7 +61,7 @@ impl Pipe {
         }
     }
 
-    /// The next line with its line break; `None` when the server has closed its output.
+    /// The next line with its line break; `None` if the server closed its output.
     pub(crate) fn line(&self) -> Option<Vec<u8>> {
         match self.lines.recv_timeout(READ_TIMEOUT) {
             Ok(line) => Some(line),
@@ -102,7 +102,7 @@ impl Pipe {
         self.stdin = None;
     }
 
-    /// The exit code of a server that ends by itself.
+    /// The exit code of a server that exits by itself.
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
         self.stdin = None;
         self.child.wait().unwrap().code()

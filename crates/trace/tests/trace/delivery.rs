@@ -57,14 +57,14 @@ async fn check_unreachable(url: &str) {
 }
 
 #[tokio::test]
-async fn r_obs_02_a_collector_that_hangs_holds_nobody_up() {
+async fn r_obs_02_a_hanging_collector_does_not_delay_requests() {
     let (url, holding) = hanging().await;
     check_unreachable(&url).await;
     holding.abort();
 }
 
 #[tokio::test]
-async fn r_obs_02_a_collector_that_is_down_holds_nobody_up() {
+async fn r_obs_02_an_unreachable_collector_does_not_delay_requests() {
     check_unreachable(&closed_port().await).await;
 }
 
@@ -147,7 +147,7 @@ async fn spans_that_a_collector_rejects_are_counted() {
 }
 
 #[tokio::test]
-async fn r_obs_02_the_end_sends_what_is_left_without_waiting_for_more() {
+async fn r_obs_02_closing_sends_the_remaining_spans_without_delay() {
     let collector = Collector::start().await;
     let tracer = to(&collector.url);
     (0..700).for_each(|_| record_call(&tracer));

@@ -161,7 +161,7 @@ async fn r_obs_03_contents_are_left_out_unless_they_are_asked_for() {
 }
 
 #[tokio::test]
-async fn r_obs_02_failures_are_told_by_their_codes() {
+async fn r_obs_02_failures_are_recorded_with_their_codes() {
     let collector = Collector::start().await;
     let tracer = tracer(vec![plain(&collector.url)], false, Redactor::default());
     let server = server();

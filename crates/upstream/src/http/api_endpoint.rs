@@ -1,4 +1,4 @@
-//! Services beside MCP servers, reached by the same connections: the API of a model.
+//! HTTP APIs other than MCP servers, such as those of model providers, over the same connections.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,39 +16,41 @@ use crate::http::response::Response;
 use crate::http::sse::Parser;
 use crate::http::target::Target;
 
-/// How long a connection may take to be there.
+/// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// One endpoint that takes JSON and answers with JSON or with server-sent events. It holds secrets, so it has no
-/// `Debug`.
+/// An endpoint that accepts JSON and responds with JSON or server-sent events. It holds secrets, so it has no `Debug`.
 #[derive(Clone)]
 pub struct ApiEndpoint {
     client: Client,
     target: Target,
 }
 
-/// What one answer may be.
+/// Limits on one response.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiResponseLimits {
-    /// Bytes of one event.
+    /// The maximum size of one event in bytes.
     pub event_bytes: usize,
-    /// Bytes of the whole answer.
+    /// The maximum size of the whole response in bytes.
     pub total_bytes: usize,
-    /// How long the head of the answer, and each further piece, may be awaited.
+    /// How long the server may take for the head of the response and for each further chunk.
     pub silence: Duration,
 }
 
 impl ApiEndpoint {
-    /// The service at an address. Redirects are not followed, so that what is sent stays there.
+    /// Creates an endpoint. Redirects are not followed, so that secrets are sent only to this address.
+    ///
+    /// # Errors
+    /// Fails if the URL or a header value is invalid.
     pub fn at(address: &str, headers: &[(&'static str, Secret)]) -> ToolResult<Self> {
         let invalid = |what: String| {
             ToolError::new(Reason::ConfigInvalid, what)
-                .with_remedy("Write the address as `https://api.example.com`.")
+                .with_remedy("Write the URL as `https://api.example.com`.")
         };
         let url = Url::parse(address.trim())
-            .map_err(|flaw| invalid(format!("the model's address is none: {flaw}")))?;
+            .map_err(|flaw| invalid(format!("invalid model URL: {flaw}")))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-            let what = "the model's address must begin with `http://` or `https://`";
+            let what = "the model URL must begin with `http://` or `https://`";
             return Err(invalid(what.to_owned()));
         }
         let mut map = HeaderMap::new();
@@ -58,7 +60,7 @@ impl ApiEndpoint {
             let mut value = HeaderValue::from_str(value.reveal().trim()).map_err(|_| {
                 let what = format!("the value of `{name}` cannot be sent as a header");
                 ToolError::new(Reason::ConfigInvalid, what)
-                    .with_remedy("Look for a line break or a control character in it.")
+                    .with_remedy("Remove line breaks and control characters from it.")
             })?;
             value.set_sensitive(true);
             map.insert(HeaderName::from_static(name), value);
@@ -68,12 +70,15 @@ impl ApiEndpoint {
         Ok(Self { client, target })
     }
 
-    /// The part of the address that is no secret.
+    /// Returns the part of the URL that is not secret.
     pub fn shown(&self) -> String {
         self.target.shown()
     }
 
-    /// Sends a request; the answer's head is there when it returns.
+    /// Sends a request. Returns when the head of the response has arrived.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be reached or is silent for too long.
     pub async fn post(&self, body: Bytes, limits: ApiResponseLimits) -> ToolResult<ApiResponse> {
         let outgoing = Outgoing {
             method: Method::POST,
@@ -102,7 +107,7 @@ impl ApiEndpoint {
             ConnectionError::Tls(why) => (
                 Reason::TlsFailed,
                 format!(
-                    "`{place}` has no connection that can be trusted: {}",
+                    "`{place}` has no trusted TLS connection: {}",
                     UntrustedText::new(&why)
                 ),
             ),
@@ -125,17 +130,20 @@ impl ApiEndpoint {
                 ),
             ),
         };
-        ToolError::new(reason, what)
-            .with_remedy("Check the address and the network, then try again.")
+        ToolError::new(reason, what).with_remedy("Check the URL and the network, then try again.")
     }
 
     fn silent(&self, limit: Duration) -> ToolError {
-        let what = format!("`{}` said nothing for {limit:?}", self.shown());
+        let what = format!(
+            "`{}` sent nothing for {}",
+            self.shown(),
+            format_duration(limit)
+        );
         ToolError::new(Reason::ConnectTimeout, what).with_remedy("Try again later.")
     }
 }
 
-/// The answer to a request: its head is there, its body comes in pieces.
+/// A response whose head has arrived and whose body is read in chunks.
 pub struct ApiResponse {
     service: ApiEndpoint,
     response: Response,
@@ -151,18 +159,21 @@ impl ApiResponse {
         self.response.status().as_u16()
     }
 
-    /// A header's value.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// The beginning of the body, for showing; whatever goes wrong only makes it shorter.
+    /// Reads the start of the body for display. Errors only make it shorter.
     pub async fn body_prefix(&mut self) -> String {
         let read = tokio::time::timeout(self.limits.silence, preview(&mut self.response)).await;
         String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()
     }
 
-    /// The data of the next event; `None` at the end of the answer.
+    /// Returns the data of the next event; `None` at the end of the response.
+    ///
+    /// # Errors
+    /// Fails if the connection breaks or a limit is exceeded.
     pub async fn next_event(&mut self) -> ToolResult<Option<String>> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -1,4 +1,4 @@
-//! Bodies, read up to a limit.
+//! Reads response bodies up to a limit.
 
 use bytes::{Bytes, BytesMut};
 use pegboard_model::{Reason, ToolError, ToolResult};
@@ -9,12 +9,12 @@ use crate::errors::ErrorContext;
 use crate::http::client::ConnectionError;
 use crate::http::response::Response;
 
-/// What is reserved at once for a body whose length is known; what the server says is not counted before it is there.
+/// Capacity reserved at once for a body of known length. The announced length alone must not allocate more.
 const RESERVED: usize = 1024 * 1024;
-/// What is read of a body that is only shown.
+/// Bytes read of a body that is only displayed.
 const GLIMPSE: usize = 2 * 1024;
 
-/// What kind of answer came.
+/// The content type of a response, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentKind {
     Json,
@@ -22,7 +22,7 @@ pub(crate) enum ContentKind {
     Other,
 }
 
-/// The kind of an answer by its content type.
+/// Returns the kind of a response by its content type.
 pub(crate) fn kind(response: &Response) -> ContentKind {
     let header = response
         .headers()
@@ -39,27 +39,26 @@ pub(crate) fn kind(response: &Response) -> ContentKind {
     }
 }
 
-/// The answer is larger than allowed.
+/// The response is larger than allowed.
 pub(crate) fn too_large(errors: &ErrorContext, limit: usize) -> ToolError {
     errors.error(
         Reason::HttpBodyTooLarge,
-        format_args!("sent an answer larger than {limit} bytes; it was not read further"),
+        format_args!("sent a response larger than {limit} bytes; the rest was not read"),
     )
 }
 
-/// The server has more answers on their way than there is room for.
+/// Concurrent responses exceed their common budget.
 pub(crate) fn over_budget(errors: &ErrorContext, full: BudgetExceeded) -> ToolError {
     errors.error(
         Reason::Overloaded,
         format_args!(
-            "sends many large answers at once, or others do: together they may have {} bytes; this one was not read \
-             further",
+            "cannot be read further: concurrent large responses exceed their common limit of {} bytes",
             full.bytes
         ),
     )
 }
 
-/// ResponseBudget for one answer among those of its server, and among those of all servers.
+/// The bytes of one response, counted in the budget of its server and in that of all servers.
 pub(crate) struct ResponseBudget {
     of_server: ByteReservation,
     of_all: ByteReservation,
@@ -73,14 +72,14 @@ impl ResponseBudget {
         }
     }
 
-    /// Makes room for an answer of this size.
+    /// Resizes both reservations.
     pub(crate) async fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         self.of_server.resize(bytes).await?;
         self.of_all.resize(bytes).await
     }
 }
 
-/// Reads a whole body; one that says it is larger than the limit is not read at all, and one that came in one piece
+/// Reads a whole body. A body whose announced length exceeds the limit is not read, and one that arrives in one chunk
 /// is not copied.
 pub(crate) async fn read(
     response: &mut Response,
@@ -117,7 +116,7 @@ pub(crate) async fn read(
     Ok(body.freeze())
 }
 
-/// The start of a body, for showing; whatever goes wrong only makes it shorter.
+/// Reads the start of a body for display. Errors only make it shorter.
 pub(crate) async fn preview(response: &mut Response) -> Bytes {
     let mut start = Vec::new();
     while start.len() < GLIMPSE {

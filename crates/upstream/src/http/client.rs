@@ -1,4 +1,4 @@
-//! The one place from which connections are opened.
+//! The only module that opens outgoing connections.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -15,25 +15,25 @@ use crate::http::loopback_pool::Loopback;
 use crate::http::response::Response;
 use crate::http::target::Target;
 
-/// Idle connections kept to one host: as many as calls may run side by side, so that a full load opens none anew.
+/// Idle connections kept to one host: as many as there may be concurrent calls, so that a full load opens no new ones.
 const IDLE_CONNECTIONS: usize = 64;
-/// Clients differ by few things, so few are ever made; beyond this they are not kept.
+/// The maximum number of cached clients. Clients differ in few properties, so few are ever created.
 const KEPT_CLIENTS: usize = 64;
 
-/// One client per kind of connection to other machines, so that loading the trusted certificates is paid once.
+/// One client per kind of remote connection, so that the trusted certificates are loaded once.
 #[derive(Default)]
 pub(crate) struct Clients(Mutex<HashMap<ClientKind, reqwest::Client>>);
 
-/// What the requests to one server go by.
+/// Sends the requests to one server.
 #[derive(Clone)]
 pub(crate) enum Client {
     /// Plain connections to this machine.
     Loopback(Arc<Loopback>),
-    /// Everything else: names, proxies, encryption.
+    /// Everything else: name resolution, proxies, TLS.
     Remote(reqwest::Client),
 }
 
-/// A request, ready to be sent.
+/// A request to be sent.
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) url: &'a Url,
@@ -49,7 +49,7 @@ struct ClientKind {
 }
 
 impl Clients {
-    /// The client for a target.
+    /// Returns the client for a target.
     pub(crate) fn of(&self, target: &Target, connect: Duration) -> ToolResult<Client> {
         if let Some(near) = Loopback::at(target) {
             return Ok(Client::Loopback(near));
@@ -65,7 +65,7 @@ impl Clients {
         }
         let client = build(&kind).map_err(|error| {
             let why = cause(&error.without_url());
-            ToolError::new(Reason::TlsFailed, format!("no HTTP client could be made: {why}"))
+            ToolError::new(Reason::TlsFailed, format!("cannot create an HTTP client: {why}"))
                 .with_remedy("Check that the system's trusted certificates are installed, or set `SSL_CERT_FILE`.")
         })?;
         if clients.len() < KEPT_CLIENTS {
@@ -77,7 +77,7 @@ impl Clients {
 
 fn build(kind: &ClientKind) -> reqwest::Result<reqwest::Client> {
     static PROVIDER: Once = Once::new();
-    // An error means that the host program chose a provider before us, which is fine.
+    // An error means that the host program has already chosen a provider, which is fine.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
     let mut builder = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -95,7 +95,7 @@ fn build(kind: &ClientKind) -> reqwest::Result<reqwest::Client> {
     builder.build()
 }
 
-/// Sends a request; the answer's head is there when it returns.
+/// Sends a request. Returns when the head of the response has arrived.
 pub(crate) async fn send(
     client: &Client,
     request: Outgoing<'_>,
@@ -107,7 +107,7 @@ pub(crate) async fn send(
     sent.map_err(|trouble| explain(trouble, target, connect, errors))
 }
 
-/// Sends a request, and leaves it to the caller to say what went wrong.
+/// Sends a request, without converting the error.
 pub(crate) async fn send_to(
     client: &Client,
     request: Outgoing<'_>,
@@ -131,7 +131,7 @@ async fn send_far(
     Ok(client.execute(request).await?)
 }
 
-/// What went wrong with a connection. Nothing in it shows the url, which may hold secrets.
+/// A connection failure. It never shows the URL, which may contain secrets.
 pub(crate) enum ConnectionError {
     ConnectTimeout,
     Connect(String),
@@ -140,7 +140,7 @@ pub(crate) enum ConnectionError {
 }
 
 impl ConnectionError {
-    /// A connection that was there and broke.
+    /// Creates the error for an established connection that broke.
     pub(crate) fn broken(error: &dyn Error) -> Self {
         Self::Broken(cause(error))
     }
@@ -160,7 +160,7 @@ impl From<reqwest::Error> for ConnectionError {
     }
 }
 
-/// Says what went wrong.
+/// Converts a connection failure into an error about the server.
 pub(crate) fn explain(
     trouble: ConnectionError,
     target: &Target,
@@ -171,7 +171,7 @@ pub(crate) fn explain(
     match trouble {
         ConnectionError::Tls(why) => {
             let why = errors.quote(&why);
-            let what = format_args!("at {place} has no connection that can be trusted: {why}");
+            let what = format_args!("at {place} has no trusted TLS connection: {why}");
             errors.error(Reason::TlsFailed, what)
         }
         ConnectionError::ConnectTimeout => errors.error(
@@ -194,7 +194,7 @@ pub(crate) fn explain(
     }
 }
 
-/// The innermost reason, which says most.
+/// Returns the innermost cause, which is the most specific.
 fn cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,14 +1,14 @@
-//! The answer to a request among the events of its stream, and the rest of a stream that broke.
+//! Finds the response to a request among the events of a stream, and resumes streams that broke.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_jsonrpc::{Message, MessageError, Request, RpcResponse, parse};
 use pegboard_model::{Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
 use crate::callers::MessageSource;
-use crate::envelope::{Message, MessageError, RpcResponse, ServerRequest, parse};
 use crate::http::body::{self, ContentKind};
 use crate::http::exchange::Channel;
 use crate::http::response::Response;
@@ -16,10 +16,9 @@ use crate::http::sse::{Event, Parser};
 use crate::inbound::RequestAction;
 use crate::malformed::{Diagnosis, diagnose};
 
-/// Requests of a server inside one answer that get an answer of ours at once.
+/// Requests of a server within one response that we answer at once.
 const REPLIES_PER_ANSWER: usize = 100;
-/// How long to wait before the rest of a stream is asked for, where the server says nothing, and the bounds of what
-/// it may say.
+/// The default, minimum and maximum delay before a broken stream is resumed.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -32,7 +31,7 @@ pub(crate) struct StreamPosition {
 }
 
 impl StreamPosition {
-    /// Notes what the stream told so far.
+    /// Records the position and retry delay of the stream so far.
     pub(crate) fn note(&mut self, parser: &Parser) {
         if let Some(id) = parser.last_id() {
             self.last_event = HeaderValue::from_str(id).ok();
@@ -40,7 +39,7 @@ impl StreamPosition {
         self.retry = parser.retry().or(self.retry);
     }
 
-    /// The pause that the server asks for, if it does.
+    /// Returns the delay that the server asked for, clamped.
     pub(crate) fn retry_delay(&self) -> Option<Duration> {
         self.retry
             .map(|pause| pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE))
@@ -48,7 +47,7 @@ impl StreamPosition {
 }
 
 impl Channel {
-    /// The answer among the events. A legacy server may break off and give the rest to whoever asks for it.
+    /// Returns the response among the events. A legacy server may break off and let the client resume the stream.
     pub(crate) async fn answer_among_events(
         self: &Arc<Self>,
         mut response: Response,
@@ -82,31 +81,33 @@ impl Channel {
                 Some(response) => response,
                 None => {
                     return Err(broken.unwrap_or_else(|| {
-                        self.errors
-                            .error(Reason::ConnectFailed, "ended the stream before it answered")
+                        self.errors.error(
+                            Reason::ConnectFailed,
+                            "ended the stream before the response",
+                        )
                     }));
                 }
             };
         }
     }
 
-    /// The rest of a stream; `None` when there is none to be had. Whoever waits for it limits the time.
+    /// Resumes a stream; `None` if that is not possible. The caller limits the time.
     async fn rest(&self, position: &StreamPosition) -> Option<Response> {
         let last_event = position.last_event.as_ref()?;
-        // Only a legacy conversation has a revision of its own; modern streams are not read on.
+        // Only a legacy session has a negotiated revision; modern streams cannot be resumed.
         self.state().version.as_ref()?;
         loop {
             tokio::time::sleep(position.retry_delay().unwrap_or(PAUSE)).await;
             match self.get(Some(last_event)).await {
                 Ok(response) if is_stream(&response) => return Some(response),
                 Ok(response) if !may_pass(response.status()) => return None,
-                // A moment of trouble.
+                // A temporary failure.
                 Ok(_) | Err(_) => {}
             }
         }
     }
 
-    /// Acts on one event; gives the answer if it is the wanted one.
+    /// Handles one event. Returns the response if it is the wanted one.
     pub(crate) fn take_event(
         self: &Arc<Self>,
         event: &Event,
@@ -118,8 +119,8 @@ impl Channel {
         }
         let place = wanted.map_or(MessageSource::Aside, MessageSource::Call);
         match parse(&event.data, self.limits.json_depth) {
-            Ok(Message::Response { id, answer }) if Some(id) == wanted => {
-                return Some(answer.map_err(|why| self.no_answer(why)));
+            Ok(Message::Response { id, response }) if Some(id) == wanted => {
+                return Some(response.map_err(|why| self.no_answer(why)));
             }
             Ok(Message::Response { .. }) => self.inbound.count_dropped(),
             Ok(Message::UnaddressedError(error)) => self.inbound.handle_unaddressed_error(&error),
@@ -140,7 +141,7 @@ impl Channel {
         None
     }
 
-    /// The error for an event that was meant to be the wanted answer but is not JSON.
+    /// Returns the error for an event that was meant to be the wanted response but is not JSON.
     fn damaged(&self, data: &str, wanted: u64) -> Option<ToolError> {
         let (traces, why) = match diagnose(data) {
             Diagnosis::Whole(_) => return None,
@@ -153,7 +154,7 @@ impl Channel {
 
     fn take_request(
         self: &Arc<Self>,
-        request: &ServerRequest<'_>,
+        request: &Request<'_>,
         place: MessageSource,
         replies: &mut usize,
     ) {
@@ -177,12 +178,12 @@ impl Channel {
     }
 }
 
-/// Whether an answer is a stream of events.
+/// Returns whether a response is an event stream.
 pub(crate) fn is_stream(response: &Response) -> bool {
     response.status().is_success() && body::kind(response) == ContentKind::Events
 }
 
-/// Whether a refusal may be another one a moment later.
+/// Returns whether a failure with this status may be temporary.
 pub(crate) fn may_pass(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }

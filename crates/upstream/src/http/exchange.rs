@@ -1,15 +1,15 @@
-//! One HTTP exchange: what is posted, and the answer found in a body or among events.
+//! One HTTP exchange: posts a message and finds the response in a body or an event stream.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use pegboard_jsonrpc::{Message, RpcResponse, parse};
 use pegboard_model::{Limits, Reason, ToolError, ToolResult};
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::byte_budget::ByteBudget;
-use crate::envelope::{Message, RpcResponse, parse};
 use crate::errors::{ErrorContext, format_duration};
 use crate::http::body::{self, ContentKind, ResponseBudget};
 use crate::http::client::{Client, ConnectionError, Outgoing, explain, send};
@@ -21,12 +21,12 @@ use crate::inbound::Inbound;
 use crate::malformed::trim_bom;
 use crate::transport::ResponseSize;
 
-/// Longest session id that is echoed.
+/// The longest session id that is accepted.
 const SESSION_ID_BYTES: usize = 4 * 1024;
-/// How long a message may take that nobody waits for: a notification, an answer of ours, the end of a session.
+/// Time limit of messages whose outcome is not awaited: notifications, our responses, the end of a session.
 pub(crate) const DETACHED_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// One endpoint, and the messages that go there and come back.
+/// An HTTP endpoint and its message exchange.
 pub(crate) struct Channel {
     pub(crate) client: Client,
     pub(crate) target: Target,
@@ -34,37 +34,37 @@ pub(crate) struct Channel {
     pub(crate) inbound: Arc<Inbound>,
     pub(crate) errors: ErrorContext,
     pub(crate) limits: Limits,
-    /// ResponseBudget for the large answers of this server, and of all servers.
+    /// Budgets for the large responses of this server, and of all servers.
     pub(crate) response_bytes: [ByteBudget; 2],
     pub(crate) state: Mutex<LegacySession>,
 }
 
-/// What a legacy server wants to see again.
+/// The session headers that a legacy server expects back.
 #[derive(Clone, Default)]
 pub(crate) struct LegacySession {
     pub(crate) id: Option<HeaderValue>,
     pub(crate) version: Option<HeaderValue>,
-    /// Counts the sessions, so that one loss renews once.
+    /// Counts the sessions, so that one loss is renewed once.
     pub(crate) generation: u64,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 pub(crate) enum ExchangeError {
-    /// The server forgot the session.
+    /// The server does not know the session.
     SessionLost,
-    /// It answered with an HTTP error.
+    /// The server returned an HTTP error.
     Status(StatusCode, ToolError),
     Error(ToolError),
 }
 
-/// A request, ready to be sent.
+/// A request to be posted.
 pub(crate) struct PostRequest<'a> {
     pub(crate) id: u64,
-    /// The request itself.
+    /// The serialized JSON-RPC request.
     pub(crate) frame: String,
     pub(crate) head: RequestHeaders<'a>,
     pub(crate) size: ResponseSize,
-    /// Whether the answer may open a session.
+    /// Whether the response may open a session.
     pub(crate) opens: bool,
 }
 
@@ -75,7 +75,7 @@ impl From<ToolError> for ExchangeError {
 }
 
 impl Channel {
-    /// Asks for a stream that belongs to no request, or for the rest of one that broke.
+    /// Opens a stream that belongs to no request, or resumes one that broke.
     pub(crate) async fn get(&self, last_event: Option<&HeaderValue>) -> ToolResult<Response> {
         let headers = RequestHeaders::Session.of_stream(&self.target, &self.state(), last_event);
         self.send(self.empty(Method::GET, headers)).await
@@ -135,7 +135,7 @@ impl Channel {
             redirect.status(),
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
         );
-        // A path may hold a key, so only the place is told.
+        // A path may contain a key, so only the origin is shown.
         let place = next.as_ref().map_or_else(
             || "nowhere".to_owned(),
             |next| next.origin().ascii_serialization(),
@@ -160,12 +160,12 @@ impl Channel {
         }
     }
 
-    /// Posts something that has no answer; nobody waits long for it.
+    /// Posts a message without a response and waits only briefly.
     pub(crate) async fn post_detached(&self, message: String) {
         self.detached_post(message).await;
     }
 
-    /// The same, free of any borrow, so that it can outlive the caller.
+    /// The same as a future without borrows, so that it can outlive the caller.
     pub(crate) fn detached_post(
         &self,
         message: String,
@@ -193,7 +193,7 @@ impl Channel {
         head.of_message(&self.target, &self.state())
     }
 
-    /// Ends the session at the server, as far as it takes part.
+    /// Ends the session at the server, if there is one.
     pub(crate) async fn delete(&self) {
         let headers = RequestHeaders::Session.write(&self.target, &self.state());
         if headers.contains_key(SESSION_ID) {
@@ -202,14 +202,14 @@ impl Channel {
         }
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes idle connections.
     pub(crate) fn close_idle(&self) {
         if let Client::Loopback(near) = &self.client {
             near.close_idle();
         }
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     pub(crate) async fn exchange(
         self: &Arc<Self>,
         post: PostRequest<'_>,
@@ -261,14 +261,14 @@ impl Channel {
         }
     }
 
-    /// ResponseBudget for one answer.
+    /// Creates the reservation for one response.
     pub(crate) fn room(&self) -> ResponseBudget {
         let [of_server, of_all] = &self.response_bytes;
         ResponseBudget::new(of_server, of_all)
     }
 
     pub(crate) fn no_answer(&self, why: &str) -> ToolError {
-        let what = format_args!("gave an answer that {why}");
+        let what = format_args!("sent a response that {why}");
         self.errors.error(Reason::FrameInvalid, what)
     }
 
@@ -276,16 +276,16 @@ impl Channel {
         let preview = self.errors.preview(body);
         self.errors.error(
             Reason::HttpProtocol,
-            format_args!("gave an answer that is not the protocol: \"{preview}\""),
+            format_args!("sent a response that is not MCP: \"{preview}\""),
         )
     }
 
-    /// The answer in a JSON body; `None` when it is something else.
+    /// Returns the response in a JSON body; `None` if the body is something else.
     fn answer_in(&self, body: &[u8], wanted: u64) -> Option<ToolResult<RpcResponse>> {
         let text = trim_bom(std::str::from_utf8(body).ok()?);
         match parse(text, self.limits.json_depth).ok()? {
-            Message::Response { id, answer } if id == wanted => {
-                Some(answer.map_err(|why| self.no_answer(why)))
+            Message::Response { id, response } if id == wanted => {
+                Some(response.map_err(|why| self.no_answer(why)))
             }
             // A server that refused before it read the id cannot name it.
             Message::UnaddressedError(error) => Some(Ok(RpcResponse::Error(error))),
@@ -293,7 +293,7 @@ impl Channel {
         }
     }
 
-    /// What an answer without success means; a protocol error in its body is an answer like any other.
+    /// Interprets a response without success. A JSON-RPC error in its body is a response like any other.
     async fn refused(
         &self,
         response: &mut Response,
@@ -302,7 +302,7 @@ impl Channel {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             let what = format_args!(
-                "at {} wants a login (HTTP {})",
+                "at {} requires a login (HTTP {})",
                 self.target.shown(),
                 status.as_u16()
             );
@@ -329,7 +329,7 @@ impl Channel {
         let pause = retry_delay(response.headers(), jiff::Timestamp::now());
         if let Some(pause) = pause.filter(|_| may_pass) {
             error = error.with_remedy(format!(
-                "The server is busy; try again in {}.",
+                "The server is busy. Try again in {}.",
                 format_duration(pause)
             ));
         }
@@ -360,8 +360,8 @@ fn message_to(url: &Url, message: Bytes, headers: HeaderMap) -> Outgoing<'_> {
     }
 }
 
-/// Many servers refuse a session that they do not know as a bad request and say so in words. Nothing was run
-/// then, so that the request may be sent again in a new session.
+/// Many servers refuse an unknown session as a bad request and say so in the message. The request was not executed
+/// then, so it may be sent again in a new session.
 fn names_session(refused: &Result<RpcResponse, ExchangeError>) -> bool {
     let words = match refused {
         Ok(RpcResponse::Error(error)) => &error.message,

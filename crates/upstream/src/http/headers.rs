@@ -1,4 +1,4 @@
-//! The headers of our messages.
+//! HTTP headers of our messages.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
@@ -15,17 +15,17 @@ const PARAM_PREFIX: &str = "mcp-param-";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// Room for what we write and the client adds, so that the map never grows while it is filled.
+/// Capacity for our headers and those that the client adds, so that the map never grows.
 const HEADERS: usize = 16;
 
-/// What a message says of itself outside its body.
+/// The protocol headers of a message.
 #[derive(Clone, Copy)]
 pub(crate) enum RequestHeaders<'a> {
-    /// Nothing: the conversation is not open yet.
+    /// None: the handshake is not complete.
     Opening,
-    /// The session and the revision of a legacy conversation.
+    /// Session id and revision of a legacy session.
     Session,
-    /// What a modern request repeats: its revision, its method, the name and the arguments it is about.
+    /// What a modern request repeats: its revision, method, subject and mirrored arguments.
     Modern {
         version: &'a str,
         method: &'a str,
@@ -35,7 +35,7 @@ pub(crate) enum RequestHeaders<'a> {
 }
 
 impl RequestHeaders<'_> {
-    /// The headers of a posted message.
+    /// Returns the headers of a posted message.
     pub(crate) fn of_message(self, target: &Target, state: &LegacySession) -> HeaderMap {
         let mut headers = self.write(target, state);
         headers.insert(CONTENT_TYPE, JSON);
@@ -43,7 +43,7 @@ impl RequestHeaders<'_> {
         headers
     }
 
-    /// The headers of a request for a stream.
+    /// Returns the headers of a request for a stream.
     pub(crate) fn of_stream(
         self,
         target: &Target,
@@ -96,7 +96,7 @@ impl RequestHeaders<'_> {
 }
 
 fn add(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    // What cannot be a header is left out; the server says what it misses.
+    // A value that is not a valid header is omitted; the server reports what is missing.
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
     }

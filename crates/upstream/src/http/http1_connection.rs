@@ -1,7 +1,7 @@
-//! One plain connection, driven by whoever waits for an answer on it.
+//! A plain HTTP/1 connection, driven by the caller that waits for a response.
 //!
-//! A task for each connection would mean two more changes of tasks for each request, and these cost more than the
-//! rest of the request does.
+//! A task per connection would cost two more task switches per request, which is more than the rest of the request
+//! costs.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -19,18 +19,17 @@ use tokio::time::timeout;
 
 use crate::http::client::ConnectionError;
 
-/// One connection.
 pub(crate) struct Http1Connection {
     sender: SendRequest<Full<Bytes>>,
     connection: OpenConnection,
 }
 
-/// `None` once it is over.
+/// `None` once the connection is closed.
 type OpenConnection = Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>;
 
-/// Why there is no answer.
+/// Why there is no response.
 pub(crate) enum SendError {
-    /// Nothing of the request was sent, so that it can go by another connection.
+    /// Nothing was sent, so the request can use another connection.
     Unsent(Box<Request<Full<Bytes>>>),
     Broken(hyper::Error),
 }
@@ -47,7 +46,7 @@ impl Http1Connection {
             }
             Err(_) => return Err(ConnectionError::ConnectTimeout),
         };
-        // Requests are small and must not wait for more.
+        // Requests are small and must not be delayed.
         let _ = stream.set_nodelay(true);
         let opened = http1::handshake(TokioIo::new(stream)).await;
         let (sender, connection) = opened.map_err(|error| ConnectionError::broken(&error))?;
@@ -57,7 +56,7 @@ impl Http1Connection {
         }))
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its response.
     pub(crate) async fn ask(
         &mut self,
         request: Request<Full<Bytes>>,
@@ -81,14 +80,14 @@ impl Http1Connection {
         drive(&mut self.connection, context);
     }
 
-    /// Whether it can take a request. Whoever used it before is not woken by it any more.
+    /// Returns whether the connection can take a request. Also detaches the waker of its previous user.
     pub(crate) fn is_free(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
         self.connection.is_some() && self.sender.is_ready()
     }
 }
 
-/// What goes wrong is told to whoever waits for the answer.
+/// Errors surface in the response future.
 fn drive(connection: &mut OpenConnection, context: &mut Context<'_>) {
     if let Some(open) = connection
         && Pin::new(open).poll(context).is_ready()

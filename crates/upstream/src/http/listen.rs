@@ -1,4 +1,4 @@
-//! The stream on which a server announces changes, opened again when it breaks.
+//! The notification stream of a server, reopened when it breaks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::http::sse::Parser;
 use crate::subscriptions::LISTEN;
 use crate::transport::RpcRequest;
 
-/// The first and the longest pause before a broken stream is opened again.
+/// The first and the longest delay before a broken stream is reopened.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Listens until the task is ended, or the server says that it has no such stream.
+/// Listens until the task is aborted or the server has no such stream.
 pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect, has: ServerCapabilities) {
     match dialect.era {
         Era::Modern => listen_to_subscription(&session, &dialect, has).await,
@@ -31,7 +31,7 @@ pub(crate) async fn listen(session: Arc<HttpSession>, dialect: Dialect, has: Ser
 enum Stream {
     Open(Response),
     Broken,
-    /// The server has none, or does not let us.
+    /// The server has no stream, or refuses it.
     None(StatusCode),
 }
 
@@ -46,7 +46,7 @@ impl Stream {
     }
 }
 
-/// What comes on the stream of a legacy session.
+/// Reads the stream of a legacy session.
 async fn listen_to_session(session: &HttpSession) {
     let mut pause = FIRST_PAUSE;
     let mut position = StreamPosition::default();
@@ -55,7 +55,7 @@ async fn listen_to_session(session: &HttpSession) {
         let opened = Stream::of(session.channel.get(position.last_event.as_ref()).await);
         session.stream_tried.send_replace(true);
         match opened {
-            // A server that had one may have lost the session; the next request renews it.
+            // A server that had a stream may have lost the session; the next request renews it.
             Stream::None(status) if was_open && may_be_lost(status) => {
                 position = StreamPosition::default();
             }
@@ -88,13 +88,13 @@ fn may_be_lost(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND)
 }
 
-/// What a modern server announces when it is asked to; it is asked again when something else is watched.
+/// Reads the `subscriptions/listen` stream of a modern server, and requests it again when the subscriptions change.
 async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: ServerCapabilities) {
     let subscriptions = &session.subscriptions;
     let mut changes = subscriptions.changes();
     let acknowledged = session.channel.inbound.acknowledged();
     let mut pause = FIRST_PAUSE;
-    // A stream is kept until the one that takes its place is open, so that nothing is missed between them.
+    // A stream is kept until its replacement is open, so that nothing is missed in between.
     let mut earlier: Option<Response> = None;
     loop {
         changes.mark_unchanged();
@@ -108,7 +108,7 @@ async fn listen_to_subscription(session: &HttpSession, dialect: &Dialect, has: S
             Stream::Broken => {}
             Stream::None(_) => {
                 subscriptions.settle(version);
-                // Another filter may suit it better.
+                // A different filter may work.
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -161,7 +161,7 @@ async fn subscribe(session: &HttpSession, dialect: &Dialect, members: &str) -> (
     )
 }
 
-/// A stream that is read.
+/// An open stream.
 struct EventReader {
     parser: Parser,
     any: bool,
@@ -177,7 +177,7 @@ impl EventReader {
         }
     }
 
-    /// Acts on what came; `false` when it is more than allowed.
+    /// Handles a chunk. Returns `false` if an event exceeds the limit.
     fn take(&mut self, session: &HttpSession, chunk: &[u8]) -> bool {
         let Ok(events) = self.parser.push(chunk) else {
             return false;

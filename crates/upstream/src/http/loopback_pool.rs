@@ -1,4 +1,4 @@
-//! The connections to a server on this machine, kept between requests.
+//! A pool of connections to a server on this machine.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -19,21 +19,22 @@ use crate::http::client::{ConnectionError, Outgoing};
 use crate::http::http1_connection::{Http1Connection, SendError};
 use crate::http::target::Target;
 
-/// IdleConnection connections kept to one server: as many as calls may run side by side, so that a full load opens none anew.
+/// Idle connections kept to one server: as many as there may be concurrent calls, so that a full load opens no new
+/// ones.
 const IDLE_CONNECTIONS: usize = 64;
-/// A connection that was idle longer is not used again: the server may be about to close it.
+/// A connection that was idle for longer is not reused: the server may be about to close it.
 const IDLE_TIME: Duration = Duration::from_secs(90);
-/// Bytes after which others may go on: a server that sends without end is always ready to be read, and whoever limits
-/// its time must get to look at the clock.
+/// Bytes after which the task yields. A server that sends without end is always ready to be read, and the timer of the
+/// caller must get a chance to run.
 const AT_ONE_GO: usize = 64 * 1024;
 
-/// One server on this machine, and the connections to it that nobody uses now.
+/// A server on this machine and its idle connections.
 pub(crate) struct Loopback {
     host: String,
     port: u16,
-    /// How requests name the server.
+    /// The `Host` header.
     named: HeaderValue,
-    /// The one that was used last is the last.
+    /// The most recently used connection is the last.
     idle: Mutex<VecDeque<IdleConnection>>,
 }
 
@@ -43,7 +44,7 @@ struct IdleConnection {
 }
 
 impl Loopback {
-    /// The server at a target; `None` where a connection needs more than the plain protocol.
+    /// Creates a pool for a target; `None` unless it is plain HTTP to this machine.
     pub(crate) fn at(target: &Target) -> Option<Arc<Self>> {
         let url = &target.url;
         if url.scheme() != "http" || !target.is_loopback() {
@@ -62,7 +63,7 @@ impl Loopback {
         }))
     }
 
-    /// Sends a request; the answer's head is there when it returns.
+    /// Sends a request. Returns when the head of the response has arrived.
     pub(crate) async fn send(
         self: &Arc<Self>,
         outgoing: Outgoing<'_>,
@@ -80,13 +81,13 @@ impl Loopback {
         match self.ask(line, request).await {
             Ok(answer) => Ok(answer),
             Err(SendError::Broken(error)) => Err(ConnectionError::broken(&error)),
-            Err(SendError::Unsent(_)) => {
-                Err(ConnectionError::Broken("it was closed at once".to_owned()))
-            }
+            Err(SendError::Unsent(_)) => Err(ConnectionError::Broken(
+                "it was closed immediately".to_owned(),
+            )),
         }
     }
 
-    /// Closes what nobody uses.
+    /// Closes all idle connections.
     pub(crate) fn close_idle(&self) {
         self.idle().clear();
     }
@@ -103,7 +104,7 @@ impl Loopback {
             None => Uri::try_from(url.path()),
         };
         let unwritable =
-            |flaw| ConnectionError::Broken(format!("no request can name its address: {flaw}"));
+            |flaw| ConnectionError::Broken(format!("its URL cannot be used in a request: {flaw}"));
         let mut request = Request::new(Full::new(body.unwrap_or_default()));
         *request.uri_mut() = uri.map_err(unwritable)?;
         *request.method_mut() = method;
@@ -158,23 +159,23 @@ impl Loopback {
     }
 }
 
-/// An answer whose body is still to be read.
+/// A response whose body is still to be read.
 pub(crate) struct LoopbackResponse {
     pub(crate) head: Parts,
     body: Option<Incoming>,
     line: Option<Box<Http1Connection>>,
     near: Arc<Loopback>,
-    /// What came since others could last go on.
+    /// Bytes read since the task last yielded.
     unpaused: usize,
 }
 
 impl LoopbackResponse {
-    /// How long the body is, where the server says so.
+    /// Returns the length of the body, if the server announced it.
     pub(crate) fn content_length(&self) -> Option<u64> {
         self.body.as_ref()?.size_hint().exact()
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// Returns the next chunk of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         if self.unpaused >= AT_ONE_GO {
             self.unpaused = 0;
@@ -209,7 +210,7 @@ impl LoopbackResponse {
                     continue;
                 }
             };
-            // Trailers say nothing that is needed here.
+            // Trailers are not needed.
             if let Ok(data) = frame.into_data()
                 && !data.is_empty()
             {
@@ -221,8 +222,8 @@ impl LoopbackResponse {
 
 impl Drop for LoopbackResponse {
     fn drop(&mut self) {
-        // A connection on which more of the answer is to come is not free, and is closed: the server sees that nobody
-        // wants the rest.
+        // If more of the response is to come, the connection is not free and is closed, so that the server sees that
+        // the rest is not wanted.
         self.body = None;
         if let Some(line) = self.line.take() {
             self.near.give_back(line);
@@ -253,8 +254,8 @@ mod tests {
     }
 
     impl Server {
-        /// A server whose connections each answer as many requests as there are texts, and are closed then; after an
-        /// endless answer it waits for the client to go.
+        /// Starts a server whose connections answer one request per given text and are then closed. After an endless
+        /// response it waits until the client disconnects.
         async fn start(connections: &'static [&'static [&'static str]]) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
@@ -295,7 +296,7 @@ mod tests {
             assert_eq!(answer.chunk().await.ok().unwrap().unwrap(), "ok");
         }
 
-        /// Waits until the server has gone through all its connections.
+        /// Waits until the server has handled all its connections.
         async fn done(self) {
             timeout(LONG, self.done).await.unwrap().unwrap();
         }

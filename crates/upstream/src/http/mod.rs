@@ -1,7 +1,7 @@
-//! A server that is reached by Streamable HTTP.
+//! HTTP servers (Streamable HTTP).
 //!
-//! Invariant: every request leaves through `client::send`; redirects are never followed by themselves.
-//! Invariant: no body is read beyond its limit, and nothing is ever decompressed.
+//! Invariant: every request leaves through `client::send`; redirects are never followed automatically.
+//! Invariant: no body is read beyond its limit, and nothing is decompressed.
 
 mod api_endpoint;
 mod body;

@@ -1,4 +1,4 @@
-//! The answer to a request, whichever way it came.
+//! A response from either kind of connection.
 
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
@@ -6,11 +6,11 @@ use hyper::{HeaderMap, StatusCode};
 use crate::http::client::ConnectionError;
 use crate::http::loopback_pool;
 
-/// An answer: its head is there, its body comes in pieces.
+/// A response whose head has arrived and whose body is read in chunks.
 pub(crate) enum Response {
     /// From a server on this machine.
     Loopback(loopback_pool::LoopbackResponse),
-    /// From anywhere else.
+    /// From any other server.
     Remote(Box<reqwest::Response>),
 }
 
@@ -29,7 +29,7 @@ impl Response {
         }
     }
 
-    /// How long the body is, where the server says so.
+    /// Returns the length of the body, if the server announced it.
     pub(crate) fn content_length(&self) -> Option<u64> {
         match self {
             Self::Loopback(answer) => answer.content_length(),
@@ -37,7 +37,7 @@ impl Response {
         }
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// Returns the next chunk of the body; `None` at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         match self {
             Self::Loopback(answer) => answer.chunk().await,

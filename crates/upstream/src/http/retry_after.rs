@@ -1,19 +1,19 @@
-//! How long a busy server asks to be left alone.
+//! The `Retry-After` header.
 
 use std::time::Duration;
 
 use jiff::{Timestamp, fmt::rfc2822};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// A server may ask for any time; nobody is told to wait longer than this.
+/// The longest delay that is reported, whatever the server asks for.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The wait that the headers of an answer ask for, in whole seconds; `None` when they ask for none or it
-/// cannot be read.
+/// Returns the delay that the headers of a response ask for, in whole seconds; `None` if there is none or it is
+/// invalid.
 pub(crate) fn retry_delay(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let seconds = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Only a number beyond every limit cannot be read now.
+        // All digits, so parsing fails only if the number is too large.
         text.parse().unwrap_or(u64::MAX)
     } else {
         let date = rfc2822::parse(text).ok()?.timestamp();

@@ -1,21 +1,18 @@
-//! A conversation over HTTP: both eras, and the legacy session that may be lost and renewed.
+//! An HTTP connection in both eras, including legacy sessions that may be lost and renewed.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 
+use pegboard_jsonrpc::{RpcError, RpcResponse, cancelled, notification, quoted, request, revision};
 use pegboard_model::{Era, Reason, ToolError, ToolResult};
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 use tokio::sync::{Notify, watch};
 
 use crate::contract::Handshake;
-use crate::dialect::{
-    ClientInfo, Dialect, LEGACY_VERSION, MODERN_VERSION, cancelled, initialize_params,
-    notification, quoted, request,
-};
-use crate::envelope::{RpcError, RpcResponse};
+use crate::dialect::{ClientInfo, Dialect, initialize_params};
 use crate::era_detection::{HandshakeClient, HandshakeTransport};
 use crate::handshake_outcome::{InitializeOutcome, classify_initialize};
 use crate::http::exchange::{Channel, DETACHED_TIMEOUT, ExchangeError, LegacySession, PostRequest};
@@ -23,7 +20,7 @@ use crate::http::headers::RequestHeaders;
 use crate::subscriptions::Subscriptions;
 use crate::transport::{ResponseSize, RpcRequest, RpcTransport};
 
-/// A conversation over HTTP, below the level of lists and calls.
+/// An HTTP connection, below the level of lists and calls.
 pub(crate) struct HttpSession {
     pub(crate) channel: Arc<Channel>,
     pub(crate) subscriptions: Arc<Subscriptions>,
@@ -31,9 +28,9 @@ pub(crate) struct HttpSession {
     next_id: AtomicU64,
     in_flight: AtomicUsize,
     renewing: tokio::sync::Mutex<()>,
-    /// Tells that the server opened a new session.
+    /// Notified when the server opened a new session.
     pub(crate) renewed: Notify,
-    /// Whether the first try to open the stream beside all calls is over, however it went.
+    /// Whether the first attempt to open the stream beside the calls has finished, successfully or not.
     pub(crate) stream_tried: watch::Sender<bool>,
 }
 
@@ -71,7 +68,7 @@ impl HttpSession {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Opens a new session in place of one that the server forgot; one renewal serves all who noticed.
+    /// Opens a new session in place of one that the server lost. One renewal serves all requests that noticed the loss.
     async fn renew(self: &Arc<Self>, lost: u64) -> ToolResult<()> {
         let _one_at_a_time = self.renewing.lock().await;
         if self.channel.state().generation != lost {
@@ -87,7 +84,7 @@ impl HttpSession {
         Ok(())
     }
 
-    /// Asks in a new session for the updates that were asked for in the old one, beside whatever renewed it.
+    /// Repeats the resource subscriptions of the old session in the new one, in the background.
     fn watch_again(self: &Arc<Self>) {
         let uris = self.subscriptions.uris();
         if uris.is_empty() {
@@ -95,12 +92,12 @@ impl HttpSession {
         }
         let session = Arc::clone(self);
         tokio::spawn(async move {
-            let dialect = Dialect::legacy(LEGACY_VERSION);
+            let dialect = Dialect::legacy(revision::LATEST_LEGACY);
             for uri in uris {
                 let members = format!(r#""uri":{}"#, quoted(&uri));
                 let ask = RpcRequest::own(&dialect, "resources/subscribe", &members);
                 let asking = session.ask_in_session(&ask);
-                // A server that is gone or does not answer is not asked for the rest.
+                // A server that is gone or does not respond is not asked for the rest.
                 match tokio::time::timeout(DETACHED_TIMEOUT, asking).await {
                     Ok(Ok(_)) => {}
                     Ok(Err(_)) | Err(_) => break,
@@ -109,7 +106,7 @@ impl HttpSession {
         });
     }
 
-    /// Asks a legacy server; dropping it tells the server that the answer is no longer wanted.
+    /// Sends a request to a legacy server. Dropping the future sends a cancellation.
     async fn ask_in_session(&self, ask: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
         let id = self.new_id();
         let callers = &self.channel.inbound.callers;
@@ -130,7 +127,7 @@ impl HttpSession {
         answer
     }
 
-    /// Asks a modern server. Closing the stream cancels the request, so dropping the future is enough.
+    /// Sends a request to a modern server. Closing the stream cancels the request, so dropping the future is enough.
     async fn ask_alone(&self, ask: &RpcRequest<'_>) -> Result<RpcResponse, ExchangeError> {
         let id = self.new_id();
         let callers = &self.channel.inbound.callers;
@@ -157,7 +154,7 @@ impl HttpSession {
             ExchangeError::SessionLost => self
                 .channel
                 .errors
-                .error(Reason::HttpStatus, "forgot the session again at once"),
+                .error(Reason::HttpStatus, "lost the session again immediately"),
         }
     }
 }
@@ -166,7 +163,7 @@ impl HandshakeTransport for HttpSession {
     async fn discover(&self, params: &str) -> ToolResult<RpcResponse> {
         let (id, method) = (self.new_id(), "server/discover");
         let head = RequestHeaders::Modern {
-            version: MODERN_VERSION,
+            version: revision::MODERN,
             method,
             name: None,
             mirrored: &[],
@@ -227,7 +224,7 @@ impl RpcTransport for Arc<HttpSession> {
     async fn ask(&self, ask: RpcRequest<'_>) -> ToolResult<RpcResponse> {
         let _counted = InFlight::count(&self.in_flight);
         if self.in_flight() > 1 {
-            // Requests that are ready together leave together: a server that sleeps is woken once for all of them.
+            // Requests that are ready together are sent together: an idle server is woken once for all of them.
             after_others().await;
         }
         let answer = if ask.dialect.is_modern() {
@@ -261,7 +258,7 @@ impl RpcTransport for Arc<HttpSession> {
     }
 }
 
-/// Whether an HTTP error says nothing of the server's era, only that now is a bad moment.
+/// Returns whether an HTTP error says nothing about the server's era and is only temporary.
 fn is_passing(status: StatusCode) -> bool {
     matches!(
         status,
@@ -272,7 +269,7 @@ fn is_passing(status: StatusCode) -> bool {
     )
 }
 
-/// A server that answers like that is there, but not modern.
+/// The response of a server that is reachable but not modern.
 fn not_modern(error: ToolError) -> RpcResponse {
     RpcResponse::Error(RpcError {
         code: 0,
@@ -281,7 +278,7 @@ fn not_modern(error: ToolError) -> RpcResponse {
     })
 }
 
-/// Lets whoever is ready now go first.
+/// Lets all tasks that are ready run first.
 async fn after_others() {
     let mut is_turn = false;
     poll_fn(|context| {
@@ -309,7 +306,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Tells a legacy server when nobody waits any more: for it, a closed connection does not mean that.
+/// Sends a cancellation to a legacy server, for which a closed connection does not mean that.
 struct CancelOnDrop<'a> {
     session: &'a HttpSession,
     id: Option<u64>,

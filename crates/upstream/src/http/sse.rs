@@ -1,8 +1,8 @@
-//! Server-sent events, cut out of a byte stream, each with a size limit.
+//! Parses server-sent events from a byte stream, with a size limit for each.
 
 use std::time::Duration;
 
-/// One event, as far as we act on it.
+/// An event, reduced to what is used.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) data: String,
@@ -12,7 +12,7 @@ pub(crate) struct Event {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// Longest event id that is kept for going on after a break.
+/// The longest event id that is kept for resuming.
 const ID_BYTES: usize = 1024;
 
 /// Collects bytes until events are complete.
@@ -22,11 +22,12 @@ pub(crate) struct Parser {
     has_data: bool,
     /// The id of the event that is being read.
     id: Option<String>,
-    /// The id of the last whole event that had one.
+    /// The id of the last complete event that had one.
     last_id: Option<String>,
-    /// How long the server wants us to wait before the stream is opened again.
+    /// How long the server wants clients to wait before reconnecting.
     retry: Option<Duration>,
-    /// A `\r` ended the last line, so a `\n` that follows belongs to it.
+    /// A `\r` ended the last line, so a following `
+    /// ` belongs to it.
     after_return: bool,
     is_first_line: bool,
     limit: usize,
@@ -47,22 +48,22 @@ impl Parser {
         }
     }
 
-    /// The id after which the stream goes on.
+    /// The id after which the stream can be resumed.
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
-    /// Bytes of the event that is not complete yet.
+    /// Bytes of the incomplete event.
     pub(crate) fn held_bytes(&self) -> usize {
         self.line.len() + self.data.len()
     }
 
-    /// How long to wait before the stream is opened again, where the server says so.
+    /// How long to wait before reconnecting, if the server said so.
     pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// Takes bytes in and gives the events that they complete.
+    /// Takes bytes and returns the events that they complete.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
         let mut events = Vec::new();
         while !bytes.is_empty() {
@@ -118,7 +119,7 @@ impl Parser {
                     self.data.push(b'\n');
                 }
                 if self.data.is_empty() {
-                    // The usual event has one line, which is kept as it is.
+                    // Most events have one line, which is kept without copying.
                     let start = line.len() - value.len();
                     line.drain(..start);
                     self.data = line;
@@ -147,7 +148,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        // Whole, and byte by byte: the cuts of the network mean nothing.
+        // As a whole and byte by byte: chunk boundaries are insignificant.
         for size in [input.len(), 1] {
             let mut parser = Parser::new(100);
             let mut found = Vec::new();

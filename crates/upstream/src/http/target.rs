@@ -1,4 +1,4 @@
-//! Where an HTTP server is, and what is sent with every request.
+//! The endpoint of an HTTP server, and the headers of every request.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use crate::header_text::base64;
 use crate::resolve::Resolver;
 
-/// Headers that the transport writes itself.
+/// Headers that the transport sets itself.
 const OWN_HEADERS: &[&str] = &[
     "accept",
     "content-type",
@@ -34,7 +34,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether the endpoint is on this machine.
+    /// Returns whether the endpoint is on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.url.host_str().unwrap_or_default();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
@@ -42,14 +42,14 @@ impl Target {
             || address.is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
-    /// The part of the address that is no secret.
+    /// Returns the part of the URL that is not secret.
     pub(crate) fn shown(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 }
 
 impl Resolver<'_> {
-    /// The endpoint of a server on the network.
+    /// Resolves the endpoint of an HTTP server.
     pub(crate) fn target(
         &mut self,
         url: &Template,
@@ -58,15 +58,15 @@ impl Resolver<'_> {
     ) -> ToolResult<Target> {
         let text = self.value(url, "url")?;
         self.hide_references_in_lists(url, &text);
-        // The parser's words name the part that is wrong and never the text, which may hold a secret.
+        // The parser's message names the invalid part and never the text, which may contain a secret.
         let mut url = Url::parse(text.trim()).map_err(|flaw| {
-            self.invalid("url", &format!("is not an address: {flaw}"))
+            self.invalid("url", &format!("is not a valid URL: {flaw}"))
                 .with_remedy("Write it as `https://example.com/mcp`.")
         })?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(self.invalid("url", "must begin with `http://` or `https://`"));
         }
-        // What stands before `@` is sent decoded, and a token is often given as the user.
+        // Credentials before `@` are sent decoded, and a token is often given as the user.
         for part in [Some(url.username()), url.password()].into_iter().flatten() {
             self.redactor.add(part);
             self.redactor
@@ -78,9 +78,9 @@ impl Resolver<'_> {
         for (name, template) in headers {
             let field = format!("headers.{name}");
             let header = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| self.invalid(&field, "is not a name of a header"))?;
+                .map_err(|_| self.invalid(&field, "is not a valid header name"))?;
             if OWN_HEADERS.contains(&header.as_str()) {
-                return Err(self.invalid(&field, "is a header that Pegboard writes itself"));
+                return Err(self.invalid(&field, "is a header that Pegboard sets itself"));
             }
             let value = self.secret(template, &field)?;
             self.hide_in_lists(template, name, &value);
@@ -102,7 +102,7 @@ impl Resolver<'_> {
         Ok(Target { url, headers: map })
     }
 
-    /// Takes what stands before `@` out of the address; it goes as a header.
+    /// Moves the credentials before `@` out of the URL into a header.
     fn login(&mut self, url: &mut Url) -> ToolResult<Option<HeaderValue>> {
         if url.username().is_empty() && url.password().is_none() {
             return Ok(None);
@@ -114,7 +114,7 @@ impl Resolver<'_> {
         self.redactor.add(&login);
         self.redactor.add_certain(&login);
         self.redactor.add_certain(&decoded(word));
-        // Both only fail for addresses that have no place for a login, and this one has.
+        // Both fail only for URLs that cannot have credentials, and this one has.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         self.header_value(&login, "url").map(Some)
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         let mut value = HeaderValue::from_str(value).map_err(|_| {
             self.invalid(
                 field,
-                "has a value that cannot be sent as a header (line break or control character)",
+                "has a value that is not valid in a header (line break or control character)",
             )
         })?;
         value.set_sensitive(true);

@@ -1,9 +1,10 @@
-//! A server on the network, as the rest of Pegboard sees it.
+//! An HTTP server as the rest of Pegboard sees it.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pegboard_jsonrpc::revision;
 use pegboard_model::{Era, Reason, Timestamp, ToolError, ToolResult};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -15,7 +16,6 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
     LogSink, OfferKind, ToolListing, Upstream,
 };
-use crate::dialect::{MODERN_VERSION, MODERN_VERSIONS};
 use crate::errors::format_duration;
 use crate::handshake::assumed_handshake;
 use crate::http::client::Client;
@@ -26,10 +26,10 @@ use crate::http::target::Target;
 use crate::inbound::Inbound;
 use crate::session::{Session, SessionConfig};
 
-/// How long the first call of a client waits for the stream on which it may be asked something.
+/// How long the first call of a client waits for the stream on which the server may send requests.
 const STREAM_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
-/// What is needed to reach a server and open the conversation.
+/// What is needed to reach a server and perform the handshake.
 pub(crate) struct HttpOpening<'a> {
     pub(crate) target: Target,
     pub(crate) client: Client,
@@ -42,7 +42,7 @@ pub(crate) struct HttpOpening<'a> {
 }
 
 impl HttpOpening<'_> {
-    /// Agrees on the protocol. A remembered modern server is not asked anything.
+    /// Performs the handshake. A server known to be modern is not asked anything.
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
         let errors = self.setup.errors.clone();
         let limits = &self.setup.limits;
@@ -63,11 +63,12 @@ impl HttpOpening<'_> {
             match self.hint.era {
                 Some(Era::Modern) => {
                     let version = self.hint.protocol_version.as_deref();
-                    let version = version.filter(|version| MODERN_VERSIONS.contains(version));
-                    Ok(assumed_handshake(version.unwrap_or(MODERN_VERSION)))
+                    let version =
+                        version.filter(|version| revision::MODERN_REVISIONS.contains(version));
+                    Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
                 }
                 Some(Era::Legacy) => match opener.initialize_legacy().await {
-                    // A server that answers, but not like that, may have another era by now.
+                    // A server that responds, but differently, may have another era by now.
                     Err(error) if speaks_otherwise(&error) => {
                         opener.detect_era().await.map_err(|setback| setback.error)
                     }
@@ -80,7 +81,7 @@ impl HttpOpening<'_> {
             Ok(opened) => opened?,
             Err(_) => {
                 let what = format_args!(
-                    "did not open the conversation within {}",
+                    "did not complete the handshake within {}",
                     format_duration(self.budget)
                 );
                 return Err(errors.error(Reason::DiscoveryTimeout, what));
@@ -115,7 +116,7 @@ struct HttpUpstream {
 }
 
 impl HttpUpstream {
-    /// Opens the stream of announcements, once. A legacy server may put its questions there as well.
+    /// Opens the notification stream, once. A legacy server may send its requests there as well.
     fn listen(&self) {
         if self.is_alive()
             && let Ok(runtime) = Handle::try_current()
@@ -129,8 +130,8 @@ impl HttpUpstream {
         }
     }
 
-    /// Many legacy servers put the questions of a call on the stream beside all calls, and lose them when it is not
-    /// open; so it is, before the first call of a client that can be asked something.
+    /// Many legacy servers send the requests of a call on the stream beside all calls, and lose them if it is not open.
+    /// It is therefore opened before the first call of a client that supports such requests.
     async fn open_for_questions(&self, options: &CallOptions) {
         let caller = options.caller.as_ref();
         let can_be_asked = caller.is_some_and(|caller| caller.capabilities() != "{}");
@@ -145,7 +146,7 @@ impl HttpUpstream {
             .await
             .is_err()
         {
-            // A server that is slow to say whether it has one holds up no other call.
+            // A server that is slow to say whether it has such a stream must not delay other calls.
             tried.send_replace(true);
         }
     }
@@ -203,7 +204,7 @@ impl Upstream for HttpUpstream {
     }
 
     fn announcements(&self) -> broadcast::Receiver<Announcement> {
-        // Whoever asks misses nothing that comes from now on, so the subscription is first.
+        // Subscribe first, so that nothing is missed from now on.
         let announcements = self.session.transport.channel.inbound.announcements();
         self.listen();
         announcements
@@ -279,7 +280,7 @@ impl HttpUpstream {
         ended.unwrap_or_else(|| self.stopped())
     }
 
-    /// Closing ends what is still going on.
+    /// Runs a future until the connection is closed.
     async fn unless_closed<T>(&self, work: impl Future<Output = ToolResult<T>>) -> ToolResult<T> {
         tokio::select! {
             biased;

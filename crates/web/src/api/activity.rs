@@ -1,4 +1,4 @@
-//! What was done.
+//! The activity log.
 
 use axum::extract::State;
 use pegboard_model::Activity;
@@ -12,58 +12,58 @@ use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Lines when nothing is said.
+/// Default number of entries.
 const DEFAULT_LINES: usize = 100;
-/// Lines at the most.
+/// Largest number of entries in a page.
 const MAX_LINES: usize = 1_000;
 
-/// Which lines are wanted.
+/// Selects entries of the log.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ActivityQuery {
-    /// How many lines at the most; 100 when left out.
+    /// Maximum number of entries; 100 by default.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     before: Option<u64>,
 }
 
-/// A page of what was done.
+/// A page of the activity log.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ActivityPage {
-    /// The lines, the newest first.
+    /// The entries, newest first.
     activity: Vec<ActivityEntry>,
-    /// What gives the next page as `before`, when there may be one.
+    /// The value of `before` for the next page, if there may be one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
 }
 
-/// One thing that was done: names, codes and times, never arguments or results.
+/// One entry: names, codes and times, never arguments or results.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ActivityEntry {
-    /// Its place in the log.
+    /// The position in the log.
     id: u64,
     /// When it ended, in milliseconds since 1970.
     at: u64,
     /// `call`, `request`, `discovery`, `approval` or `config`.
     kind: &'static str,
-    /// The session that wanted it.
+    /// The session that caused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
-    /// The tool, the method of a request, or what of the configuration changed.
+    /// The tool, the method of a request, or the changed part of the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// `ok`, an error code, or a word such as `added`.
+    /// `ok`, an error code, or a state such as `added`.
     outcome: String,
-    /// How long it took.
+    /// The duration.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
-    /// The trace that it belongs to.
+    /// The trace id.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace: Option<String>,
 }
@@ -84,7 +84,7 @@ impl From<Activity> for ActivityEntry {
     }
 }
 
-/// Lists what was done: calls, discoveries, answers of people, changes of the configuration.
+/// Lists the activity: calls, discoveries, decisions and configuration changes.
 #[utoipa::path(
     get,
     operation_id = "listActivity",
@@ -92,9 +92,9 @@ impl From<Activity> for ActivityEntry {
     tag = "state",
     params(ActivityQuery),
     responses(
-        (status = 200, description = "A page of what was done", body = ActivityPage),
-        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "A page of the activity log", body = ActivityPage),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]

@@ -1,4 +1,4 @@
-//! Calls that wait for a person, and the person's answers.
+//! Approval requests and decisions.
 
 use axum::extract::State;
 use pegboard_model::{ApprovalDecision, ApprovalRequest};
@@ -11,42 +11,42 @@ use crate::response::NoStoreJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
-/// The inbox.
+/// The approval inbox.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Approvals {
-    /// The calls that wait, the oldest first.
+    /// The approval requests, oldest first.
     approvals: Vec<PendingApproval>,
 }
 
-/// A call that waits for a person.
+/// A call that waits for a decision.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PendingApproval {
-    /// Its number.
+    /// The id of the request.
     id: String,
-    /// The session that calls.
+    /// The session of the caller.
     session: String,
-    /// What the client calls itself; foreign text.
+    /// The client's own name; untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<String>,
     /// The tool's exposed name.
     tool: String,
-    /// The server that has it.
+    /// The server of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The tool's definition; foreign text.
+    /// The tool's definition; untrusted text.
     definition: String,
     /// The exact arguments as JSON text, complete.
     arguments: String,
-    /// The rule that asks.
+    /// The policy rule that requires the approval.
     rule: String,
-    /// Where the tool differs from the version that was allowed before.
+    /// The parts of the definition that changed since it was allowed.
     changed: Vec<String>,
-    /// Whether `session` is a possible decision: the call belongs to a session whose later calls it would cover.
+    /// Whether `session` is a valid decision: the call belongs to a session with later calls.
     offers_session: bool,
-    /// When it was asked, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     asked_at: u64,
-    /// From when on no answer counts any more.
+    /// When the request expires.
     expires_at: u64,
 }
 
@@ -69,7 +69,7 @@ impl From<ApprovalRequest> for PendingApproval {
     }
 }
 
-/// Lists the calls that wait for a person, with their arguments.
+/// Lists the approval requests with their arguments.
 #[utoipa::path(
     get,
     operation_id = "listApprovals",
@@ -77,9 +77,9 @@ impl From<ApprovalRequest> for PendingApproval {
     tag = "policies",
     security(("admin" = [])),
     responses(
-        (status = 200, description = "The calls that wait", body = Approvals),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 200, description = "The approval requests", body = Approvals),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
@@ -92,7 +92,7 @@ pub(super) async fn list(
     Ok(NoStoreJson(Approvals { approvals }))
 }
 
-/// A person's answer.
+/// A decision.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecisionRequest {
@@ -101,22 +101,22 @@ pub(super) struct DecisionRequest {
     decision: String,
 }
 
-/// Answers a call that waits. An answer is good for exactly the tool and the arguments that were shown.
+/// Decides an approval request. A decision applies to exactly the tool and the arguments that were shown.
 #[utoipa::path(
     post,
     operation_id = "decideApproval",
     path = "/approvals/{id}",
     tag = "policies",
     security(("admin" = [])),
-    params(("id" = String, Path, description = "The number of the call")),
+    params(("id" = String, Path, description = "The id of the approval request")),
     request_body = DecisionRequest,
     responses(
-        (status = 200, description = "What was answered", body = PendingApproval),
-        (status = 400, description = "This is no answer", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
-        (status = 404, description = "No such call waits", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 200, description = "The decided request", body = PendingApproval),
+        (status = 400, description = "The decision is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
+        (status = 404, description = "No such request is waiting", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
         (status = 503, description = "The store could not be written", body = ErrorBody),
@@ -126,22 +126,22 @@ pub(super) async fn decide(
     admin: Admin,
     State(state): State<WebState>,
     PathParam(id): PathParam,
-    Json(answer): Json<DecisionRequest>,
+    Json(request): Json<DecisionRequest>,
 ) -> ApiResult<NoStoreJson<PendingApproval>> {
-    let Some(decision) = decision(&answer.decision) else {
-        let message = "`decision` is none of `once`, `session`, `always` and `refuse`";
+    let Some(decision) = decision(&request.decision) else {
+        let message = "`decision` must be `once`, `session`, `always` or `refuse`";
         return Err(ApiError::at_field("decision", message));
     };
-    let answered = state
+    let decided = state
         .hub()
         .decide_approval(&id, decision, admin.actor())
         .await?;
-    Ok(NoStoreJson(answered.into()))
+    Ok(NoStoreJson(decided.into()))
 }
 
-fn decision(word: &str) -> Option<ApprovalDecision> {
-    match word {
+fn decision(text: &str) -> Option<ApprovalDecision> {
+    match text {
         "deny" => Some(ApprovalDecision::Refuse),
-        _ => ApprovalDecision::parse(word),
+        _ => ApprovalDecision::parse(text),
     }
 }

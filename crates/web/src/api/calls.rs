@@ -1,4 +1,4 @@
-//! Calling a tool, through the one gate that every call passes.
+//! Tool calls. They pass the same policy gate as every other call.
 
 use axum::extract::State;
 use pegboard_hub::{CallRequest, OutcomeKind};
@@ -13,11 +13,11 @@ use crate::response::NoStoreJson;
 use crate::session::CallSession;
 use crate::state::WebState;
 
-/// A call.
+/// The arguments of a call.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallToolRequest {
-    /// The arguments; none when left out.
+    /// The arguments; `{}` by default.
     #[serde(default = "empty_object")]
     #[schema(value_type = Object, required = false)]
     arguments: Box<RawValue>,
@@ -28,35 +28,35 @@ fn empty_object() -> Box<RawValue> {
 }
 
 impl CallToolRequest {
-    /// The arguments as they were written: a parser would round long numbers. It only says whether they are an object
-    /// that is not nested too deeply.
+    /// The arguments verbatim, because parsing would round long numbers. Fails unless they are an object within the
+    /// nesting limit.
     fn arguments(self) -> ApiResult<Box<RawValue>> {
         match serde_json::from_str::<Map<String, Value>>(self.arguments.get()) {
             Ok(_) => Ok(self.arguments),
             Err(error) => {
-                let message = format!("the arguments are not as they should be: {error}");
+                let message = format!("invalid arguments: {error}");
                 Err(ApiError::at_field("arguments", message))
             }
         }
     }
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallToolResponse {
-    /// Whether the tool says that it failed.
+    /// Whether the tool reported a failure.
     is_error: bool,
-    /// `complete`, `task`, or `input_required` when the tool wants more from a client that can be asked.
+    /// `complete`, `task`, or `input_required` if the tool requests input from the client.
     outcome: &'static str,
-    /// The result as the server wrote it.
+    /// The server's result, verbatim.
     #[schema(value_type = Object)]
     result: Box<RawValue>,
 }
 
-/// Calls a tool. Its server is started if it has to be; policies hold as for every call. Calls with the same
-/// `Pegboard-Session` are one session, for which a person can allow a tool; a call without one is allowed once or for
-/// good.
+/// Calls a tool. Its server is started if necessary; policies apply as for every call. Calls with the same
+/// `Pegboard-Session` form one session, for which a tool can be allowed; a call without one can be allowed once or
+/// always.
 #[utoipa::path(
     post,
     operation_id = "callTool",
@@ -64,23 +64,23 @@ pub(super) struct CallToolResponse {
     tag = "tools",
     params(
         ("name" = String, Path, description = "The tool, as `server__tool`"),
-        ("Pegboard-Session" = Option<String>, Header, description = "A random text of 16 to 128 characters that only this caller knows"),
+        ("Pegboard-Session" = Option<String>, Header, description = "A random value of 16 to 128 characters that only this caller knows"),
     ),
     request_body = CallToolRequest,
     responses(
-        (status = 200, description = "The tool answered", body = CallToolResponse),
-        (status = 400, description = "The request or the arguments are wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "A policy or a person does not allow it", body = ErrorBody),
-        (status = 404, description = "No such tool is known, or it is disabled", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
-        (status = 409, description = "The tool changed while somebody was asked", body = ErrorBody),
+        (status = 200, description = "The tool responded", body = CallToolResponse),
+        (status = 400, description = "The request or the arguments are invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "A policy or a person denied it", body = ErrorBody),
+        (status = 404, description = "The tool is unknown or disabled", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "The tool changed during the approval", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
-        (status = 501, description = "Nothing is there to run the tool", body = ErrorBody),
+        (status = 501, description = "The tool has no handler", body = ErrorBody),
         (status = 502, description = "The server could not be reached or failed", body = ErrorBody),
-        (status = 503, description = "Too many calls wait", body = ErrorBody),
-        (status = 504, description = "The server did not answer in time", body = ErrorBody),
+        (status = 503, description = "Too many calls are waiting", body = ErrorBody),
+        (status = 504, description = "The server did not respond in time", body = ErrorBody),
     )
 )]
 pub(super) async fn call(

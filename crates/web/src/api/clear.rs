@@ -1,4 +1,4 @@
-//! Forgetting the tools that are known of servers.
+//! Deleting the known tools of servers.
 
 use axum::extract::State;
 use pegboard_model::{Activity, ActivityKind};
@@ -12,14 +12,14 @@ use crate::response::NoStoreJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
-/// What was forgotten.
+/// The number of deleted lists.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ClearResponse {
-    /// How many stored lists of tools.
+    /// How many stored tool lists were deleted.
     cleared: usize,
 }
 
-/// Forgets the tools of one server. They are discovered again when they are needed.
+/// Deletes the known tools of one server. They are discovered again when they are needed.
 #[utoipa::path(
     post,
     operation_id = "clearServer",
@@ -28,9 +28,9 @@ pub(super) struct ClearResponse {
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "Its tools are forgotten", body = ClearResponse),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 200, description = "Its tools were deleted", body = ClearResponse),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
         (status = 503, description = "The store could not be changed", body = ErrorBody),
     )
@@ -50,8 +50,8 @@ pub(super) async fn one(
     }))
 }
 
-/// Forgets the tools of every server, also of servers that only other projects have. They are discovered again when
-/// they are needed.
+/// Deletes the known tools of every server, including servers of other projects. They are discovered again when they
+/// are needed.
 #[utoipa::path(
     post,
     operation_id = "clearServers",
@@ -59,9 +59,9 @@ pub(super) async fn one(
     tag = "servers",
     security(("admin" = [])),
     responses(
-        (status = 200, description = "All tools of servers are forgotten", body = ClearResponse),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 200, description = "The tools of all servers were deleted", body = ClearResponse),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 503, description = "The store could not be changed", body = ErrorBody),
     )
 )]

@@ -1,4 +1,4 @@
-//! Tools and configurations in the shape that configuration screens of other programs read.
+//! Configurations in the shape that configuration screens of other programs expect.
 
 use pegboard_catalog::ToolView;
 use pegboard_model::{DiscoveryStatus, Policy, Timestamp};
@@ -7,14 +7,14 @@ use utoipa::ToSchema;
 
 use super::tool_list::ToolType;
 
-/// A configuration with the tools that belong to it.
+/// A configuration with its tools.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConfigurationView {
-    /// How tools are shown to a session: `lazy`, `direct` or `both`; left out for a project.
+    /// The mode of the session's profile: `lazy`, `direct` or `both`; absent for a project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mode: Option<&'static str>,
-    /// The tools of this page, sorted as the list beside this member.
+    /// The tools of this page, in the same order as the list beside this member.
     pub(super) available_tools: Vec<AvailableTool>,
 }
 
@@ -25,14 +25,14 @@ pub(super) struct AvailableTool {
     /// `server/tool` for a tool of a server, and the plain name for a tool of the host program.
     #[schema(example = "github/create_issue")]
     name: String,
-    /// What it does; foreign text.
+    /// The description; untrusted text.
     description: String,
-    /// Where it comes from.
+    /// The origin.
     r#type: ToolType,
-    /// What may be done with it: `allow`, `ask`, `deny` or `disable`.
+    /// The policy: `allow`, `ask`, `deny` or `disable`.
     #[schema(value_type = String, example = "allow")]
     configured_policy: Policy,
-    /// How the discovery of its server stands: `never`, `discovering`, `success` or `failed`.
+    /// The discovery status of its server: `never`, `discovering`, `success` or `failed`.
     #[schema(value_type = String, example = "success")]
     discovery_status: DiscoveryStatus,
     /// When its server's tools were last received, in ISO 8601.
@@ -58,7 +58,7 @@ impl AvailableTool {
     }
 }
 
-/// A time as `2026-11-16T09:12:44.391Z`; `None` for one that no calendar has.
+/// Formats a time as `2026-11-16T09:12:44.391Z`; `None` if it is out of range.
 fn iso_8601(at: Timestamp) -> Option<String> {
     let ms = i64::try_from(at.0).ok()?;
     let at = jiff::Timestamp::from_millisecond(ms).ok()?;

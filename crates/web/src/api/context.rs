@@ -1,9 +1,9 @@
-//! What a model sees of all tools.
+//! What a model sees of the tools.
 
 use axum::extract::State;
-use pegboard_catalog::context_summary;
 use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
+use pegboard_metatools::context_summary;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -13,27 +13,27 @@ use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// What a model sees of all tools.
+/// What a model sees of the tools.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Context {
-    /// What is there, in a few lines for a system prompt.
+    /// The summary for a system prompt.
     summary: CountedText,
     /// The instructions that every client gets.
     instructions: CountedText,
     /// The definitions of the meta tools, exactly as clients get them.
     #[schema(value_type = Vec<Object>)]
     meta_tools: Option<Box<RawValue>>,
-    /// About how many tokens the definitions cost.
+    /// Estimated tokens of the definitions.
     meta_tools_tokens: u32,
 }
 
-/// A text, and about what it costs.
+/// A text with its estimated tokens.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CountedText {
     /// The text.
     text: String,
-    /// About how many tokens it costs.
+    /// Estimated tokens.
     tokens: u32,
 }
 
@@ -45,7 +45,7 @@ impl CountedText {
     }
 }
 
-/// Gives what a model sees of all tools.
+/// Returns what a model sees of the tools.
 #[utoipa::path(
     get,
     operation_id = "getContext",
@@ -53,7 +53,7 @@ impl CountedText {
     tag = "state",
     responses(
         (status = 200, description = "The summary and the fixed surface", body = Context),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Context> {

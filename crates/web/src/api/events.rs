@@ -1,4 +1,4 @@
-//! What happens, told as it happens.
+//! The event stream.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,42 +20,45 @@ use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// How often a listener hears that we are still there.
+/// Interval of keep-alive comments.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 type EventReceiver = Receiver<pegboard_model::Event>;
 
-/// One listener.
+/// The state of one event stream.
 struct Listener {
     servers: EventReceiver,
     calls: EventReceiver,
-    /// Whoever may answer calls that wait is there for them as long as the stream is open.
+    /// For administrators. While it exists, approvals can be requested from a person.
     inbox: Option<InboxWatch>,
     greeting: Option<Event>,
     _permit: Arc<OwnedSemaphorePermit>,
 }
 
-/// Streams what happens as server-sent events: each has the name of its kind, and the event as JSON. After `lagged`
-/// some were lost: read again what is shown. A listener that may administer also hears `approvals.changed`, and
-/// counts as a person who can be asked.
+/// Streams events as server-sent events, each with its name and the event as JSON. After `lagged` some were lost: read
+/// the displayed data again. An administrator also receives `approvals.changed`, and counts as a person who can be
+/// asked.
 #[utoipa::path(
     get,
     operation_id = "listenToEvents",
     path = "/events",
     tag = "state",
     responses(
-        (status = 200, description = "A stream without an end", content_type = "text/event-stream", body = String),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 503, description = "Too many listen already", body = ErrorBody),
+        (status = 200, description = "An endless stream", content_type = "text/event-stream", body = String),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 503, description = "Too many event streams", body = ErrorBody),
     )
 )]
-pub(super) async fn listen(who: Authorized, State(state): State<WebState>) -> ApiResult<Response> {
+pub(super) async fn listen(
+    client: Authorized,
+    State(state): State<WebState>,
+) -> ApiResult<Response> {
     let Ok(permit) = state.listeners().clone().try_acquire_owned() else {
-        let fault = ApiError::new(Reason::Overloaded, "too many listen to events already");
-        return Err(fault.with_remedy("Close some of the pages or programs that listen."));
+        let fault = ApiError::new(Reason::Overloaded, "too many event streams are open");
+        return Err(fault.with_remedy("Close some dashboard pages or programs that read events."));
     };
     let hub = state.hub();
-    let inbox = match who.is_admin() {
+    let inbox = match client.is_admin() {
         true => Some(hub.watch_approvals()?),
         false => None,
     };
@@ -104,7 +107,7 @@ async fn changed(inbox: &mut Option<InboxWatch>) {
     }
 }
 
-/// JSON holds no line breaks, so that it fits into one line of the stream.
+/// Serialised JSON contains no line breaks, so it fits into one line of the stream.
 fn sse_event(name: &str, value: &Value) -> Event {
     Event::default().event(name).data(value.to_string())
 }

@@ -1,4 +1,4 @@
-//! Consents that last.
+//! Grants.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -14,41 +14,41 @@ use crate::response::NoStoreJson;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
-/// Every lasting consent.
+/// All grants.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Grants {
-    /// The consents, sorted by server and tool.
+    /// The grants, sorted by server and tool.
     grants: Vec<GrantEntry>,
 }
 
-/// A lasting consent.
+/// A grant: one version of a tool is always allowed.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GrantEntry {
-    /// The tool's exposed name when it was given.
+    /// The tool's exposed name when it was granted.
     tool: String,
-    /// The server that has the tool.
+    /// The server of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The fingerprint of the version that it covers.
+    /// The fingerprint of the granted version.
     fingerprint: String,
-    /// When it was given, in milliseconds since 1970.
+    /// When it was granted, in milliseconds since 1970.
     at: u64,
-    /// Who gave it.
+    /// Who granted it.
     by: String,
-    /// Whether it covers nothing any more, because the tool or its server changed or is gone; the tool asks again.
+    /// Whether the tool or its server changed or was removed, so that the tool asks again.
     is_outdated: bool,
 }
 
-/// Lists the lasting consents.
+/// Lists the grants.
 #[utoipa::path(
     get,
     operation_id = "listGrants",
     path = "/grants",
     tag = "policies",
     responses(
-        (status = 200, description = "Every lasting consent", body = Grants),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "All grants", body = Grants),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
@@ -74,7 +74,7 @@ pub(super) async fn list(
     Ok(NoStoreJson(Grants { grants }))
 }
 
-/// Whether a grant covers nothing any more: its server has another definition, or the tool is another one or gone.
+/// Whether a grant no longer applies: its server's definition changed, or the tool changed or was removed.
 pub(crate) fn is_outdated(catalog: &Catalog, grant: &Grant) -> bool {
     let version = &grant.version;
     let Some(server) = &version.server else {
@@ -91,7 +91,7 @@ pub(crate) fn is_outdated(catalog: &Catalog, grant: &Grant) -> bool {
     present.is_none_or(|tool| tool.fingerprint != version.fingerprint)
 }
 
-/// Which consent is meant.
+/// Identifies a grant.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -100,7 +100,7 @@ pub(super) struct GrantQuery {
     tool: String,
 }
 
-/// Takes a lasting consent back; the tool asks again.
+/// Revokes a grant; the tool asks again.
 #[utoipa::path(
     delete,
     operation_id = "revokeGrant",
@@ -109,11 +109,11 @@ pub(super) struct GrantQuery {
     security(("admin" = [])),
     params(GrantQuery),
     responses(
-        (status = 204, description = "It is taken back"),
-        (status = 400, description = "The query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
-        (status = 404, description = "This tool was not allowed for good", body = ErrorBody),
+        (status = 204, description = "It was revoked"),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
+        (status = 404, description = "There is no grant for this tool", body = ErrorBody),
         (status = 503, description = "The store could not be written", body = ErrorBody),
     )
 )]
@@ -123,15 +123,15 @@ pub(super) async fn revoke(
     Query(query): Query<GrantQuery>,
 ) -> ApiResult<StatusCode> {
     let grants = state.hub().grants().await?;
-    let is_meant = |grant: &&Grant| {
+    let matches = |grant: &&Grant| {
         let version = &grant.version;
         let server = version.server.as_ref();
-        let written = server.map(|server| format!("{server}/{}", version.tool));
-        grant.exposed == query.tool || written.as_deref() == Some(&query.tool)
+        let qualified = server.map(|server| format!("{server}/{}", version.tool));
+        grant.exposed == query.tool || qualified.as_deref() == Some(&query.tool)
     };
-    let Some(grant) = grants.iter().find(is_meant) else {
+    let Some(grant) = grants.iter().find(matches) else {
         let tool = UntrustedText::new(&query.tool).shortened(80);
-        let message = format!("`{tool}` was not allowed for good");
+        let message = format!("there is no grant for `{tool}`");
         return Err(ApiError::new(Reason::GrantUnknown, message));
     };
     let version = &grant.version;

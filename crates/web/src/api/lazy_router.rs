@@ -1,5 +1,4 @@
-//! Routes that are put together when the first request for them comes: describing every one of them takes longer than a
-//! client's whole first answer.
+//! A router that is built at its first request, because building it takes longer than a client's whole first response.
 
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
@@ -15,16 +14,16 @@ use crate::state::WebState;
 #[derive(Clone)]
 pub(super) struct LazyRouter {
     state: WebState,
-    make: fn(WebState) -> Router,
-    made: Arc<OnceLock<Router>>,
+    build: fn(WebState) -> Router,
+    router: Arc<OnceLock<Router>>,
 }
 
 impl LazyRouter {
-    pub(super) fn new(state: WebState, make: fn(WebState) -> Router) -> Self {
+    pub(super) fn new(state: WebState, build: fn(WebState) -> Router) -> Self {
         Self {
             state,
-            make,
-            made: Arc::default(),
+            build,
+            router: Arc::default(),
         }
     }
 }
@@ -39,7 +38,7 @@ impl Service<Request> for LazyRouter {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        let make = || (self.make)(self.state.clone());
-        self.made.get_or_init(make).clone().call(request)
+        let build = || (self.build)(self.state.clone());
+        self.router.get_or_init(build).clone().call(request)
     }
 }

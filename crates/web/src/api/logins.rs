@@ -10,17 +10,17 @@ use crate::response::{CreatedJson, NoStoreJson};
 use crate::role::Admin;
 use crate::state::WebState;
 
-/// A one-time login.
+/// A one-time login link.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OneTimeLogin {
-    /// The address that logs one browser in.
+    /// The URL that logs one browser in.
     url: String,
-    /// How many seconds it is good for.
+    /// Validity in seconds.
     expires_in: u64,
 }
 
-/// Makes a one-time login for the dashboard.
+/// Creates a one-time login link for the dashboard.
 #[utoipa::path(
     post,
     operation_id = "makeLogin",
@@ -28,9 +28,9 @@ pub(super) struct OneTimeLogin {
     tag = "dashboard",
     security(("admin" = [])),
     responses(
-        (status = 201, description = "A new login", body = OneTimeLogin),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 201, description = "A new login link", body = OneTimeLogin),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
     )
 )]
 pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> CreatedJson<OneTimeLogin> {
@@ -41,15 +41,15 @@ pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> CreatedJson
     })
 }
 
-/// The token of clients.
+/// The token of MCP clients.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CallToken {
-    /// The token; left out when none is needed.
+    /// The token; absent if none is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
 }
 
-/// Gives the token that MCP clients show, to be pasted into their configuration.
+/// Returns the token for the configuration of MCP clients.
 #[utoipa::path(
     get,
     operation_id = "getCallToken",
@@ -58,8 +58,8 @@ pub(super) struct CallToken {
     security(("admin" = [])),
     responses(
         (status = 200, description = "The token", body = CallToken),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 503, description = "The token could not be read", body = ErrorBody),
     )
 )]

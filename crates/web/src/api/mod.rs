@@ -39,16 +39,16 @@ use crate::state::WebState;
 use lazy_router::LazyRouter;
 use openapi_security::BearerTokens;
 
-/// Where the API is.
+/// The base path.
 const ROOT: &str = "/api/v1";
 
-/// The description of the API, made from its handlers.
+/// The OpenAPI description, generated from the handlers.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Pegboard",
-        description = "Every tool of every MCP server, known without starting any.\n\nReading starts nothing. \
-            Whatever changes the configuration, policies, consents or what gets started needs the admin token.",
+        description = "Every tool of every MCP server, known without starting any.\n\nReads start nothing. Changing the \
+            configuration, policies, grants or which servers run requires the admin token.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
     components(schemas(ErrorBody)),
@@ -95,10 +95,10 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(logins::call_token))
 }
 
-/// The description of the API as JSON.
+/// The OpenAPI description as JSON.
 pub fn openapi() -> String {
-    let described = OpenApiRouter::with_openapi(ApiDoc::openapi()).nest(ROOT, resources());
-    let (_, document) = described.split_for_parts();
+    let router = OpenApiRouter::with_openapi(ApiDoc::openapi()).nest(ROOT, resources());
+    let (_, document) = router.split_for_parts();
     document.to_json().unwrap_or_default()
 }
 

@@ -1,10 +1,10 @@
-//! What holds for the whole description.
+//! Security schemes of the OpenAPI description.
 
 use utoipa::Modify;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 
-/// How requests prove who they are from.
+/// Adds the bearer tokens to the description.
 pub(super) struct BearerTokens;
 
 impl Modify for BearerTokens {
@@ -17,7 +17,7 @@ impl Modify for BearerTokens {
         components.add_security_scheme("call", token("Reads and calls tools: `pegboard token`."));
         components.add_security_scheme(
             "admin",
-            token("Changes things, too: `pegboard token --admin`."),
+            token("Also changes servers, policies and grants: `pegboard token --admin`."),
         );
         let none: [&str; 0] = [];
         document.security = Some(vec![

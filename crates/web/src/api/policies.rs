@@ -1,4 +1,4 @@
-//! The rules of the policies, and which of them decides.
+//! Policy rules.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -15,16 +15,16 @@ use crate::response::json_with_etag;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
-/// Characters of a pattern at the most.
+/// Largest length of a pattern.
 const PATTERN_CHARACTERS: usize = 300;
 
-/// Every rule.
+/// All rules.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rules {
-    /// The rules, those for all servers first.
+    /// The rules; rules for all servers come first.
     rules: Vec<Rule>,
-    /// When a tool that is annotated as destructive asks without a rule: `never`, `when_possible` or `always`.
+    /// When a tool that is annotated as destructive and has no rule asks: `never`, `when_possible` or `always`.
     #[schema(value_type = String, example = "when_possible")]
     ask_destructive: AskDestructive,
 }
@@ -37,16 +37,16 @@ pub(super) struct Rule {
     /// `allow`, `ask`, `deny` or `disable`.
     #[schema(value_type = String, example = "ask")]
     policy: Policy,
-    /// The server whose tools it is for; left out for all.
+    /// The server whose tools it applies to; absent for all servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
-    /// The layer that it stands in.
+    /// The configuration layer.
     #[schema(value_type = String, example = "user")]
     layer: Layer,
-    /// The file that it stands in.
+    /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The line in it.
+    /// The line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
 }
@@ -65,16 +65,16 @@ impl Rule {
     }
 }
 
-/// Lists every rule.
+/// Lists all rules.
 #[utoipa::path(
     get,
     operation_id = "listPolicies",
     path = "/policies",
     tag = "policies",
     responses(
-        (status = 200, description = "Every rule", body = Rules),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "All rules", body = Rules),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn list(
@@ -91,11 +91,11 @@ pub(super) async fn list(
     for entry in catalog.servers() {
         rules.extend(server_rules(&entry.spec));
     }
-    let answer = Rules {
+    let response = Rules {
         rules,
         ask_destructive: global.ask_destructive,
     };
-    json_with_etag(&headers, &answer)
+    json_with_etag(&headers, &response)
 }
 
 fn server_rules(spec: &ServerSpec) -> Vec<Rule> {
@@ -126,7 +126,7 @@ fn server_rules(spec: &ServerSpec) -> Vec<Rule> {
     whole.chain(single).chain(off).chain(kept).collect()
 }
 
-/// A rule to be set.
+/// A rule to set.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SetRuleRequest {
@@ -136,22 +136,22 @@ pub(super) struct SetRuleRequest {
     /// `allow`, `ask`, `deny` or `disable`.
     #[schema(value_type = String, example = "ask")]
     policy: Policy,
-    /// The server whose tools it is for; left out for all.
+    /// The server whose tools it applies to; absent for all servers.
     server: Option<String>,
 }
 
-/// Which rule is meant.
+/// Identifies a rule.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RuleQuery {
-    /// The pattern as it stands in the file.
+    /// The pattern as written in the file.
     pattern: String,
-    /// The server in whose table it stands; left out for the table for all.
+    /// The server whose table contains it; absent for the table of all servers.
     server: Option<String>,
 }
 
-/// Sets a rule in the user's file, or in the file of the server.
+/// Sets a rule in the user's file, or in the server's file.
 #[utoipa::path(
     put,
     operation_id = "setPolicy",
@@ -160,12 +160,12 @@ pub(super) struct RuleQuery {
     security(("admin" = [])),
     request_body = SetRuleRequest,
     responses(
-        (status = 204, description = "It holds from now on"),
-        (status = 400, description = "The rule is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 204, description = "The rule was set"),
+        (status = 400, description = "The rule is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
     )
@@ -175,8 +175,8 @@ pub(super) async fn set(
     State(state): State<WebState>,
     Json(rule): Json<SetRuleRequest>,
 ) -> ApiResult<StatusCode> {
-    let server = server(&state, rule.server.as_deref())?;
-    let pattern = pattern(&rule.pattern)?;
+    let server = find_server(&state, rule.server.as_deref())?;
+    let pattern = check_pattern(&rule.pattern)?;
     state
         .config_admin()
         .set_rule(server.as_ref(), pattern, Some(rule.policy))
@@ -185,7 +185,7 @@ pub(super) async fn set(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Takes a rule out.
+/// Removes a rule.
 #[utoipa::path(
     delete,
     operation_id = "unsetPolicy",
@@ -194,11 +194,11 @@ pub(super) async fn set(
     security(("admin" = [])),
     params(RuleQuery),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 400, description = "The query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
-        (status = 404, description = "No such rule or server is there", body = ErrorBody),
+        (status = 204, description = "The rule was removed"),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
+        (status = 404, description = "No such rule or server", body = ErrorBody),
     )
 )]
 pub(super) async fn unset(
@@ -206,8 +206,8 @@ pub(super) async fn unset(
     State(state): State<WebState>,
     Query(query): Query<RuleQuery>,
 ) -> ApiResult<StatusCode> {
-    let server = server(&state, query.server.as_deref())?;
-    let pattern = pattern(&query.pattern)?;
+    let server = find_server(&state, query.server.as_deref())?;
+    let pattern = check_pattern(&query.pattern)?;
     match state
         .config_admin()
         .set_rule(server.as_ref(), pattern, None)
@@ -221,7 +221,7 @@ pub(super) async fn unset(
     }
 }
 
-fn server(state: &WebState, name: Option<&str>) -> ApiResult<Option<ServerName>> {
+fn find_server(state: &WebState, name: Option<&str>) -> ApiResult<Option<ServerName>> {
     let Some(name) = name else {
         return Ok(None);
     };
@@ -232,15 +232,15 @@ fn server(state: &WebState, name: Option<&str>) -> ApiResult<Option<ServerName>>
     }
 }
 
-fn pattern(pattern: &str) -> ApiResult<&str> {
-    let is_good = !pattern.trim().is_empty()
+fn check_pattern(pattern: &str) -> ApiResult<&str> {
+    let is_valid = !pattern.trim().is_empty()
         && pattern.chars().count() <= PATTERN_CHARACTERS
         && !pattern.chars().any(char::is_control);
-    match is_good {
+    match is_valid {
         true => Ok(pattern),
         false => Err(ApiError::at_field(
             "pattern",
-            "this is no tool's name and no pattern",
+            "a pattern must not be empty, longer than 300 characters or contain control characters",
         )),
     }
 }
@@ -250,7 +250,7 @@ fn record_change(
     admin: &Admin,
     server: Option<ServerName>,
     pattern: &str,
-    what: &str,
+    change: &str,
 ) {
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),
@@ -259,7 +259,7 @@ fn record_change(
         ..Activity::new(
             state.clock().now(),
             ActivityKind::Config,
-            format!("policy {what}"),
+            format!("policy {change}"),
         )
     });
 }

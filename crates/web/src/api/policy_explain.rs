@@ -1,4 +1,4 @@
-//! Which rule decides for a tool, and why the others lost.
+//! Explains which rule decides for a tool.
 
 use axum::extract::State;
 use pegboard_model::Policy;
@@ -11,7 +11,7 @@ use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Which tool is meant.
+/// Identifies a tool.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -20,28 +20,28 @@ pub(super) struct ExplainQuery {
     tool: String,
 }
 
-/// What holds for a tool, and why.
+/// The policy of a tool with the rules behind it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PolicyExplanation {
     /// The tool's exposed name.
     tool: String,
-    /// What may be done with it.
+    /// The effective policy.
     #[schema(value_type = String, example = "ask")]
     policy: Policy,
-    /// Whether a person is asked nevertheless when there is one.
+    /// Whether it asks if a person can be asked, although the policy is `allow`.
     asks_if_possible: bool,
-    /// Every rule that fits it, the deciding one first.
+    /// All matching rules, the deciding one first.
     rules: Vec<MatchingRule>,
 }
 
-/// A rule that fits a tool.
+/// A rule that matches a tool.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MatchingRule {
-    /// The rule, as a person finds it in the configuration.
+    /// The rule as written in the configuration.
     rule: String,
-    /// What it says.
+    /// Its policy.
     #[schema(value_type = String, example = "allow")]
     policy: Policy,
     /// Whether it decides.
@@ -49,15 +49,15 @@ pub(super) struct MatchingRule {
     /// Why it lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_because: Option<String>,
-    /// The file that it stands in.
+    /// The file.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The line in it.
+    /// The line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
 }
 
-/// Tells which rule decides for a tool, and why the others lost.
+/// Explains which rule decides for a tool, and why the others lost.
 #[utoipa::path(
     get,
     operation_id = "explainPolicy",
@@ -65,10 +65,10 @@ pub(super) struct MatchingRule {
     tag = "policies",
     params(ExplainQuery),
     responses(
-        (status = 200, description = "What holds, and why", body = PolicyExplanation),
-        (status = 400, description = "The query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 404, description = "No such tool is known", body = ErrorBody),
+        (status = 200, description = "The policy and its rules", body = PolicyExplanation),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 404, description = "The tool is unknown", body = ErrorBody),
     )
 )]
 pub(super) async fn explain(

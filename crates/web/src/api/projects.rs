@@ -1,4 +1,4 @@
-//! Projects: folders with a configuration, and all that is known of their tools.
+//! Projects: directories with a configuration, and their known tools.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -18,7 +18,7 @@ use crate::response::json_with_etag;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Every project that is known.
+/// All known projects.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Projects {
     /// The projects; the user's own configuration is `default`.
@@ -29,15 +29,15 @@ pub(super) struct Projects {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProjectInfo {
-    /// Its id.
+    /// The id.
     #[schema(example = "default")]
     id: String,
-    /// What people call it.
+    /// The display name.
     name: String,
-    /// Its folder; none for the user's own configuration.
+    /// Its directory; absent for the user's own configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
-    /// Whether it is the one that this Pegboard serves.
+    /// Whether this Pegboard serves it.
     is_running: bool,
     /// When it was last opened, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,9 +63,9 @@ impl From<Project> for ProjectInfo {
     path = "/projects",
     tag = "projects",
     responses(
-        (status = 200, description = "Every project that is known", body = Projects),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "All known projects", body = Projects),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn list(
@@ -78,7 +78,7 @@ pub(super) async fn list(
     json_with_etag(&headers, &Projects { projects })
 }
 
-/// What is configured, and every tool of it.
+/// A project's configuration with all its tools.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProjectConfiguration {
@@ -86,22 +86,22 @@ pub(super) struct ProjectConfiguration {
     project: ProjectInfo,
     /// The tools of this page in the shape of a configuration screen, with fewer details.
     configuration: ConfigurationView,
-    /// Every tool that is known: of the host program and of servers, sorted by name.
+    /// The known tools of the host program and of servers, sorted by name.
     available_tools: Vec<ToolSummary>,
-    /// How many tools there are on all pages.
+    /// The number of tools on all pages.
     total: usize,
-    /// What gives the next page, when there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// Every configured server.
+    /// The configured servers.
     servers: Vec<ServerSummary>,
-    /// The files that make it up.
+    /// The configuration files.
     files: Vec<String>,
-    /// What is wrong in them.
+    /// Problems in the files.
     problems: Vec<String>,
 }
 
-/// Gives a project's configuration with every tool that is known of it. Nothing is started.
+/// Returns a project's configuration with its known tools. Nothing is started.
 #[utoipa::path(
     get,
     operation_id = "getProjectConfiguration",
@@ -110,10 +110,10 @@ pub(super) struct ProjectConfiguration {
     params(("id" = String, Path, description = "The project; `default` is the user's own configuration"), PageQuery),
     responses(
         (status = 200, description = "The configuration", body = ProjectConfiguration),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 404, description = "No such project is known", body = ErrorBody),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 404, description = "The project is unknown", body = ErrorBody),
     )
 )]
 pub(super) async fn configuration(
@@ -125,16 +125,13 @@ pub(super) async fn configuration(
 ) -> ApiResult<Response> {
     let view = state.config_admin().project(&id).ok_or_else(|| {
         let id = UntrustedText::new(&id).shortened(60);
-        ApiError::new(
-            Reason::ProjectUnknown,
-            format!("no project `{id}` is known"),
-        )
+        ApiError::new(Reason::ProjectUnknown, format!("project `{id}` is unknown"))
     })?;
-    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ToolSummary::of(tool));
-    let page = query.page_of(&view.catalog, |tool| !tool.is_internal(), pairs)?;
+    let both = |tool: &ToolView<'_>| (AvailableTool::of(tool), ToolSummary::of(tool));
+    let page = query.page_of(&view.catalog, |tool| !tool.is_internal(), both)?;
     let (wrapped, tools) = page.tools.into_iter().unzip();
     let files = view.files.iter().map(|file| file.display().to_string());
-    let answer = ProjectConfiguration {
+    let response = ProjectConfiguration {
         project: view.project.into(),
         configuration: ConfigurationView {
             mode: None,
@@ -147,7 +144,7 @@ pub(super) async fn configuration(
         files: files.collect(),
         problems: view.problems,
     };
-    Ok(json_with_etag(&headers, &answer))
+    Ok(json_with_etag(&headers, &response))
 }
 
 fn servers(catalog: &Catalog, state: &WebState) -> Vec<ServerSummary> {

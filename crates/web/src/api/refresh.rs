@@ -1,4 +1,4 @@
-//! Asking servers for their tools, now.
+//! Refreshing servers.
 
 use axum::extract::State;
 use pegboard_catalog::Delta;
@@ -14,15 +14,15 @@ use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// How a server is asked.
+/// Options of a refresh.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RefreshRequest {
-    /// Whether it is asked although its list is fresh, or although it failed a moment ago; yes when left out.
+    /// Whether to ask even if the list is fresh or the last attempt failed recently; `true` by default for one server.
     force: Option<bool>,
 }
 
-/// What asking a server for its tools gave.
+/// The result of a discovery.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DiscoveryResult {
@@ -30,45 +30,45 @@ pub(super) struct DiscoveryResult {
     server: String,
     /// `success` or `failed`.
     status: &'static str,
-    /// How many tools it has.
+    /// The number of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<usize>,
-    /// What is different from before: `added`, `removed`, `changed` and `unchanged`.
+    /// The changes: `added`, `removed`, `changed` and `unchanged`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     delta: Option<Delta>,
-    /// Why it failed; the tools known before stay in use.
+    /// Why it failed; the known tools stay in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ServerErrorView>,
-    /// Why the list was not stored, so that it is lost when Pegboard ends.
+    /// Why the list was not stored; it is lost when Pegboard exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_stored: Option<ServerErrorView>,
-    /// `asked`, `shared` with another process, or `fresh` when nobody had to be asked.
+    /// `asked`, `shared` with another process, or `fresh` if no request was needed.
     #[schema(value_type = String, example = "asked")]
     source: DiscoverySource,
-    /// How long it took.
+    /// The duration.
     duration_ms: u64,
 }
 
-/// What asking servers gave.
+/// The results of a refresh.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RefreshResponse {
-    /// Each server that was asked, sorted by name.
+    /// The results by server, sorted by name.
     servers: Vec<DiscoveryResult>,
 }
 
 impl DiscoveryResult {
     fn of(outcome: &RefreshOutcome) -> Self {
-        let done = outcome.result.as_ref();
+        let result = outcome.result.as_ref();
         Self {
             server: outcome.server.to_string(),
-            status: match &done {
+            status: match &result {
                 Ok(_) => "success",
                 Err(_) => "failed",
             },
-            tools: done.ok().map(|done| done.tools),
-            delta: done.ok().map(|done| done.delta.clone()),
-            error: done
+            tools: result.ok().map(|refreshed| refreshed.tools),
+            delta: result.ok().map(|refreshed| refreshed.delta.clone()),
+            error: result
                 .err()
                 .map(|error| ServerErrorView::of(&ErrorSummary::from(error))),
             not_stored: outcome
@@ -81,7 +81,7 @@ impl DiscoveryResult {
     }
 }
 
-/// Asks servers for their tools; each failure is told with its server.
+/// Refreshes servers; a failure is reported in the result of its server.
 pub(super) async fn discover(
     state: &WebState,
     which: RefreshScope,
@@ -91,7 +91,7 @@ pub(super) async fn discover(
     Ok(outcomes.iter().map(DiscoveryResult::of).collect())
 }
 
-/// Asks one server for its tools, starting it if it has to be, and tells what changed.
+/// Refreshes one server, starting it if necessary, and returns what changed.
 #[utoipa::path(
     post,
     operation_id = "refreshServer",
@@ -100,12 +100,12 @@ pub(super) async fn discover(
     params(("name" = String, Path, description = "The server")),
     request_body = Option<RefreshRequest>,
     responses(
-        (status = 200, description = "It was asked; `status` says whether it answered", body = DiscoveryResult),
-        (status = 400, description = "The request is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The server is disabled, or nobody agreed to it yet", body = ErrorBody),
+        (status = 200, description = "The result; `status` says whether it succeeded", body = DiscoveryResult),
+        (status = 400, description = "The request is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The server is disabled or not trusted", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
         (status = 503, description = "Pegboard is stopping", body = ErrorBody),
@@ -118,14 +118,14 @@ pub(super) async fn one(
     OptionalJson(request): OptionalJson<RefreshRequest>,
 ) -> ApiResult<NoStoreJson<DiscoveryResult>> {
     let force = request.force.unwrap_or(true);
-    let found = discover(&state, RefreshScope::One(name.clone()), force).await?;
-    let found = found.into_iter().next();
-    found
+    let results = discover(&state, RefreshScope::One(name.clone()), force).await?;
+    let result = results.into_iter().next();
+    result
         .map(NoStoreJson)
         .ok_or_else(|| crate::extract::unknown_server(name.as_str()))
 }
 
-/// Asks every enabled server for its tools, side by side, and tells what changed.
+/// Refreshes all enabled servers concurrently, and returns what changed.
 #[utoipa::path(
     post,
     operation_id = "refreshServers",
@@ -133,10 +133,10 @@ pub(super) async fn one(
     tag = "servers",
     request_body = Option<RefreshRequest>,
     responses(
-        (status = 200, description = "What each server answered", body = RefreshResponse),
-        (status = 400, description = "The request is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 200, description = "The result of each server", body = RefreshResponse),
+        (status = 400, description = "The request is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
         (status = 503, description = "Pegboard is stopping", body = ErrorBody),

@@ -1,4 +1,4 @@
-//! Finding tools, and why each was found.
+//! Tool search.
 
 use axum::extract::State;
 use pegboard_catalog::{ScoreExplanation, SemanticCoverage, ToolSearch};
@@ -13,92 +13,92 @@ use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Hits when nothing is said.
+/// Default number of hits.
 const DEFAULT_HITS: usize = 10;
-/// Hits at the most.
+/// Largest number of hits.
 const MAX_HITS: usize = 100;
-/// Characters of a query at the most; nobody asks in more.
+/// Largest length of a query.
 const QUERY_CHARACTERS: usize = 1_000;
 
-/// What is looked for.
+/// A search query.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct SearchQuery {
-    /// What is wanted, in words or as a name.
+    /// The query: words or a tool name.
     #[param(example = "close an issue", max_length = 1000)]
     q: String,
-    /// How many tools at the most; 10 when left out.
+    /// Maximum number of hits; 10 by default.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
-    /// Whether each hit says why it was found.
+    /// Whether hits include the parts of their scores.
     #[serde(default)]
     explain: bool,
 }
 
-/// What was found.
+/// Search results.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Hits {
-    /// The best tools, the best first.
+    /// The hits, best first.
     hits: Vec<Hit>,
-    /// How many tools match at all.
+    /// The number of matching tools.
     total: usize,
-    /// How far meaning took part: `all`, `some` or `none` of the tools were read for it.
+    /// How many tools were ranked by meaning: `all`, `some` or `none`.
     by_meaning: &'static str,
 }
 
-/// A tool that was found.
+/// A hit.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Hit {
-    /// How well it matches; comparable within one answer only.
+    /// The score; comparable only within one response.
     score: f32,
     /// The tool.
     tool: ToolSummary,
-    /// Why it was found.
+    /// The parts of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<ScoreParts>,
 }
 
-/// The parts of a score; they add up to it.
+/// The parts of a score, which add up to it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ScoreParts {
-    /// How the query fits the tool's name, when it does: `exact`, `beginning` or `typo`.
+    /// How the query matches the tool's name: `exact`, `beginning` or `typo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
-    /// What the name gives.
+    /// The part of the name.
     name_part: f32,
-    /// What the words give.
+    /// The part of the words.
     words: f32,
-    /// What it gives that the rarest words were met.
+    /// The part of the coverage of rare words.
     coverage: f32,
-    /// What the server's name gives.
+    /// The part of the server.
     server: f32,
-    /// What the meaning gives.
+    /// The part of the meaning.
     meaning: f32,
-    /// What earlier searches that ended in a call give.
+    /// The part of the search history.
     memory: f32,
-    /// The words that were met.
+    /// The matching words.
     matched: Vec<WordMatch>,
 }
 
-/// A word of the query that was met.
+/// A matching word of the query.
 #[derive(Serialize, ToSchema)]
 pub(super) struct WordMatch {
     /// The word of the query.
     word: String,
     /// The word of the tool.
     met: String,
-    /// How: `same`, `joined`, `synonym` or `typo`.
+    /// The kind of match: `same`, `joined`, `synonym` or `typo`.
     via: &'static str,
-    /// Where: names of fields.
+    /// The fields that contain it.
     fields: Vec<&'static str>,
-    /// What it gives.
+    /// Its part of the score.
     weight: f32,
 }
 
-/// Finds tools.
+/// Searches for tools.
 #[utoipa::path(
     get,
     operation_id = "searchTools",
@@ -106,9 +106,9 @@ pub(super) struct WordMatch {
     tag = "tools",
     params(SearchQuery),
     responses(
-        (status = 200, description = "What was found", body = Hits),
-        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "The hits", body = Hits),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn search(
@@ -122,7 +122,7 @@ pub(super) async fn search(
         return Err(ApiError::at_field("q", message));
     }
     state.hub().discover_unknown_in_background();
-    // Encoding a query is work for a processor, which other requests must not wait for.
+    // Encoding a query is CPU-bound, so it must not block other requests.
     let found = tokio::task::spawn_blocking(move || {
         let finder = state.hub().finder(None);
         let finder = match query.explain {
@@ -167,12 +167,12 @@ impl ScoreParts {
             server: why.server,
             meaning: why.meaning,
             memory: why.memory,
-            matched: why.matched.iter().map(word).collect(),
+            matched: why.matched.iter().map(word_match).collect(),
         }
     }
 }
 
-fn word(matched: &MatchedWord) -> WordMatch {
+fn word_match(matched: &MatchedWord) -> WordMatch {
     WordMatch {
         word: matched.word.clone(),
         met: matched.term_text.clone(),

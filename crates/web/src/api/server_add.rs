@@ -17,39 +17,39 @@ use crate::response::CreatedJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
-/// A server to be added: `command` for a local program, or `url` for an address.
+/// A server to add: `command` for a local program, or `url` for a remote server.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AddServerRequest {
-    /// Its name, in `snake_case`.
+    /// The name, in `snake_case`.
     #[schema(example = "github")]
     name: String,
     /// The program to start.
     command: Option<String>,
-    /// Its arguments; no shell is between.
+    /// The arguments; no shell is involved.
     #[serde(default)]
     args: Vec<String>,
-    /// The address of a remote server.
+    /// The URL of a remote server.
     url: Option<String>,
-    /// Variables of a local server; values may be `${NAME}` or `${secret:NAME}`.
+    /// Environment variables of a local server; values may be `${NAME}` or `${secret:NAME}`.
     #[serde(default)]
     env: BTreeMap<String, String>,
     /// Headers of a remote server.
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// The token of a remote server.
+    /// The bearer token of a remote server.
     bearer: Option<String>,
-    /// The folder that a local server runs in.
+    /// The working directory of a local server.
     cwd: Option<String>,
-    /// What it is for.
+    /// A description.
     description: Option<String>,
     /// The category of its tools.
     category: Option<String>,
-    /// Whether its tools are offered; yes when left out.
+    /// Whether its tools are offered; `true` by default.
     enabled: Option<bool>,
 }
 
-/// Adds a server and asks it for its tools at once. A server that cannot be reached is kept, with its error.
+/// Adds a server and discovers it at once. A server that cannot be reached is kept, with its error.
 #[utoipa::path(
     post,
     operation_id = "addServer",
@@ -58,12 +58,12 @@ pub(super) struct AddServerRequest {
     security(("admin" = [])),
     request_body = AddServerRequest,
     responses(
-        (status = 201, description = "It was added; `discovery` says whether it answered", body = ChangedServer),
-        (status = 400, description = "The definition is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
-        (status = 409, description = "There is a server of this name already", body = ErrorBody),
+        (status = 201, description = "It was added; `discovery` says whether the discovery succeeded", body = ChangedServer),
+        (status = 400, description = "The definition is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 409, description = "A server of this name already exists", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
     )
@@ -76,7 +76,7 @@ pub(super) async fn add(
     let server = validate(body)?;
     let name = server.name.clone();
     if state.hub().catalog().server(&name).is_some() {
-        let message = format!("there is a server `{name}` already");
+        let message = format!("server `{name}` already exists");
         let error = ToolError::new(Reason::ConfigDuplicate, message)
             .at_server(&name)
             .at_field("name");

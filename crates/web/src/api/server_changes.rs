@@ -1,8 +1,8 @@
-//! Changing servers: what gets started is changed here and nowhere else, by whoever holds the admin token.
+//! Changing and removing servers. Only this module changes what runs, and only with the admin token.
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use pegboard_config::{command_line, masked_command_line};
+use pegboard_config::{command_line, editable_server_keys, masked_command_line};
 use pegboard_hub::RefreshScope;
 use pegboard_model::{Activity, ActivityKind, ServerName, TrustState};
 use serde::Serialize;
@@ -17,45 +17,24 @@ use crate::response::NoStoreJson;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
-/// Keys of a server that can be changed; the others belong to whoever edits the file.
-const KEYS: &[&str] = &[
-    "args",
-    "bearer",
-    "call_timeout",
-    "category",
-    "command",
-    "connect_timeout",
-    "cwd",
-    "description",
-    "discovery_timeout",
-    "enabled",
-    "env",
-    "headers",
-    "idle_timeout",
-    "max_age",
-    "policy",
-    "ttl",
-    "url",
-];
-
-/// Characters of a command that the activity log keeps.
+/// Largest length of a command in the activity log.
 const COMMAND_CHARACTERS: usize = 1_000;
 
-/// A server after a change, and what asking it for its tools gave.
+/// A server after a change, with the result of its discovery.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChangedServer {
-    /// The command or address that is used from now on. Secrets that are written in it are masked.
+    /// The new command or URL, with secrets masked.
     command: String,
     /// The server.
     server: ServerDetails,
-    /// How its discovery went, when it was asked.
+    /// The result of the discovery, if it was discovered.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovery: Option<DiscoveryResult>,
 }
 
-/// Changes keys of a server; `null` takes a key out. A server that is reached in another way than before is asked
-/// for its tools at once.
+/// Changes keys of a server; `null` removes a key. If the change affects how the server is reached, it is discovered
+/// at once.
 #[utoipa::path(
     patch,
     operation_id = "changeServer",
@@ -63,14 +42,14 @@ pub(super) struct ChangedServer {
     tag = "servers",
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
-    request_body(content = Object, description = "Keys of the configuration, with their new values"),
+    request_body(content = Object, description = "Keys of the configuration with their new values"),
     responses(
         (status = 200, description = "It was changed", body = ChangedServer),
-        (status = 400, description = "A key or value is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 400, description = "A key or value is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
     )
@@ -81,10 +60,12 @@ pub(super) async fn change(
     PathServer(name): PathServer,
     Json(changes): Json<Map<String, Value>>,
 ) -> ApiResult<NoStoreJson<ChangedServer>> {
-    if let Some(key) = changes.keys().find(|key| !KEYS.contains(&key.as_str())) {
+    let is_editable = |key: &str| editable_server_keys().any(|editable| editable == key);
+    if let Some(key) = changes.keys().find(|key| !is_editable(key)) {
+        let keys: Vec<&str> = editable_server_keys().collect();
         let message = format!(
-            "this key cannot be changed here; those that can are `{}`",
-            KEYS.join("`, `")
+            "this key cannot be changed here; changeable keys are `{}`",
+            keys.join("`, `")
         );
         return Err(ApiError::at_field(key, message));
     }
@@ -110,7 +91,7 @@ pub(super) async fn change(
     )?))
 }
 
-/// Takes a server out of the configuration.
+/// Removes a server from the configuration.
 #[utoipa::path(
     delete,
     operation_id = "removeServer",
@@ -119,10 +100,10 @@ pub(super) async fn change(
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 400, description = "It is defined by no file that can be changed", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 204, description = "It was removed"),
+        (status = 400, description = "No writable file defines it", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
     )
 )]
@@ -136,7 +117,7 @@ pub(super) async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The answer to a change.
+/// The response to a change.
 pub(super) fn change_response(
     state: &WebState,
     admin: Admin,
@@ -157,8 +138,8 @@ pub(super) fn change_response(
     })
 }
 
-/// Writes down who changed what gets started, with the command as everybody may see it.
-pub(super) fn record_change(state: &WebState, admin: &Admin, name: &ServerName, what: &str) {
+/// Records a change in the activity log, with the command masked.
+pub(super) fn record_change(state: &WebState, admin: &Admin, name: &ServerName, change: &str) {
     let catalog = state.hub().catalog();
     let entry = catalog.server(name);
     let command = entry.map(|entry| masked_command_line(&entry.spec.transport));
@@ -166,6 +147,6 @@ pub(super) fn record_change(state: &WebState, admin: &Admin, name: &ServerName, 
         session: Some(admin.actor().to_owned()),
         server: Some(name.clone()),
         tool: command.map(|command| command.chars().take(COMMAND_CHARACTERS).collect()),
-        ..Activity::new(state.clock().now(), ActivityKind::Config, what.to_owned())
+        ..Activity::new(state.clock().now(), ActivityKind::Config, change.to_owned())
     });
 }

@@ -1,4 +1,4 @@
-//! Switching servers on and off, and agreeing to those that a project brings.
+//! Enabling, disabling and trusting servers.
 
 use axum::extract::State;
 use pegboard_hub::RefreshScope;
@@ -14,7 +14,7 @@ use crate::response::NoStoreJson;
 use crate::role::Admin;
 use crate::state::WebState;
 
-/// Switches a server on.
+/// Enables a server.
 #[utoipa::path(
     post,
     operation_id = "enableServer",
@@ -23,10 +23,10 @@ use crate::state::WebState;
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "It is on", body = ChangedServer),
-        (status = 400, description = "It is defined by no file that can be changed", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 200, description = "It was enabled", body = ChangedServer),
+        (status = 400, description = "No writable file defines it", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
     )
 )]
@@ -38,7 +38,7 @@ pub(super) async fn enable(
     set_enabled(admin, &state, &name, true).await
 }
 
-/// Switches a server off: its tools are no longer offered, and it is stopped.
+/// Disables a server: its tools are no longer offered, and it is stopped.
 #[utoipa::path(
     post,
     operation_id = "disableServer",
@@ -47,10 +47,10 @@ pub(super) async fn enable(
     security(("admin" = [])),
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "It is off", body = ChangedServer),
-        (status = 400, description = "It is defined by no file that can be changed", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed", body = ErrorBody),
+        (status = 200, description = "It was disabled", body = ChangedServer),
+        (status = 400, description = "No writable file defines it", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
     )
 )]
@@ -78,15 +78,15 @@ async fn set_enabled(
     Ok(NoStoreJson(change_response(state, admin, name, None)?))
 }
 
-/// The definition that somebody looked at and agrees to.
+/// The reviewed definition to trust.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct TrustRequest {
-    /// `definitionHash` of the server, as it was when `trust` was reviewed.
+    /// `definitionHash` of the server when `trust` was reviewed.
     definition_hash: String,
 }
 
-/// Agrees to start a server that a project's file brings, as it is now.
+/// Trusts a project's server with its current definition.
 #[utoipa::path(
     post,
     operation_id = "trustServer",
@@ -96,12 +96,12 @@ pub(super) struct TrustRequest {
     params(("name" = String, Path, description = "The server")),
     request_body = TrustRequest,
     responses(
-        (status = 200, description = "It may be started", body = ChangedServer),
-        (status = 400, description = "It needs no agreement, or the request is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The admin token is needed, or the definition is another", body = ErrorBody),
+        (status = 200, description = "It is trusted", body = ChangedServer),
+        (status = 400, description = "It needs no trust, or the request is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required, or the definition changed", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
-        (status = 408, description = "The body did not come in time", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
     )

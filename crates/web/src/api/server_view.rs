@@ -1,4 +1,4 @@
-//! One server as the API shows it.
+//! Servers in API responses.
 
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{DefinitionWarning, command_line, definition_warnings, masked_command_line};
@@ -15,65 +15,65 @@ use crate::state::WebState;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServerSummary {
-    /// Its name.
+    /// The name.
     #[schema(example = "github")]
     name: String,
-    /// What it is for.
+    /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// `stdio` or `http`.
     transport: &'static str,
-    /// The command or address, without what may be secret in it.
+    /// The command or URL, with secrets masked.
     command: String,
     /// Whether its tools are offered.
     enabled: bool,
-    /// Whether somebody agreed to start it: `granted`, `pending` or `changed`.
+    /// The trust state: `granted`, `pending` or `changed`.
     #[schema(value_type = String, example = "granted")]
     approval: TrustState,
-    /// How many tools it has.
+    /// The number of tools.
     tools: usize,
-    /// About how many tokens their definitions cost.
+    /// Estimated tokens of their definitions.
     tokens: u64,
-    /// How it is doing.
+    /// The health.
     health: Health,
 }
 
-/// How a server is doing.
+/// The health of a server.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Health {
     /// `configured`, `known`, `running` or `busy`.
     #[schema(value_type = String, example = "known")]
     state: RunState,
-    /// How its last discovery ended: `never`, `discovering`, `success` or `failed`.
+    /// The discovery status: `never`, `discovering`, `success` or `failed`.
     #[schema(value_type = String, example = "success")]
     status: DiscoveryStatus,
-    /// Whether its list is older than it should be.
+    /// Whether its list is stale.
     stale: bool,
     /// When its tools were last received, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_discovered: Option<u64>,
-    /// When they were last asked for.
+    /// When the last discovery was attempted.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_attempt: Option<u64>,
-    /// Why the last try failed.
+    /// Why the last attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<ServerErrorView>,
-    /// Why its newest list was not stored, so that it is lost when Pegboard ends.
+    /// Why its newest list was not stored; it is lost when Pegboard exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_stored: Option<ServerErrorView>,
-    /// How often in a row it failed to start.
+    /// Consecutive failures.
     failures: u32,
-    /// Its connection, when there is one: `pid`, `in_flight`, `started`, and counts of faulty frames.
+    /// The connection, if there is one: `pid`, `in_flight`, `started`, and counts of faulty frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     connection: Option<Value>,
 }
 
-/// Why something with a server failed.
+/// An error of a server.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ServerErrorView {
-    /// The code.
+    /// The error code.
     code: &'static str,
     /// What happened; it may quote the server.
     message: String,
@@ -125,30 +125,30 @@ impl ServerSummary {
     }
 }
 
-/// Everything about a server.
+/// All details of a server.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ServerDetails {
     #[serde(flatten)]
     listed: ServerSummary,
-    /// The exact command or address of a server that waits for an agreement, for whoever may give it.
+    /// The exact command or URL of an untrusted server, for administrators.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact_command: Option<String>,
-    /// What trusting a server of a project means, for whoever may trust it: `file`, `line`, `replaces` (the user's
-    /// own server that it replaces), `transport`, `command`, `folder`, `variables` and `headers` (each with `name`,
+    /// The trust review of a project's server, for administrators: `file`, `line`, `replaces` (the
+    /// replaced server of the user), `transport`, `command`, `folder`, `variables` and `headers` (each with `name`,
     /// `value` as written and `warning`), `receives` (the user's secrets and variables, each with `kind`, `name`,
-    /// `used_as`, `sent_to` and `because`), and `refused` if it is too long to be trusted. Texts are escaped.
+    /// `used_as`, `sent_to` and `because`), and `refused` if it is too long to trust. Texts are escaped.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     trust: Option<Value>,
-    /// What should be known about its definition: each with `key` and `text`.
+    /// Warnings about the definition, each with `key` and `text`.
     #[schema(value_type = Vec<Object>)]
     warnings: Vec<DefinitionWarning>,
-    /// The hash of the definition; trust refers to exactly this one.
+    /// The config hash that trust is bound to.
     definition_hash: String,
-    /// Names of the variables or headers that it gets.
+    /// Names of its environment variables or headers.
     variables: Vec<String>,
-    /// What stands in the files about it, without secrets.
+    /// Its configuration values, with secrets masked.
     config: Vec<ConfigValue>,
     /// The layer that defines it: `builtin`, `user`, `project`, `environment` or `flag`.
     #[schema(value_type = String, example = "user")]
@@ -156,22 +156,22 @@ pub(super) struct ServerDetails {
     /// The file that defines it.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The line in it.
+    /// The line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
-    /// The revision of the protocol that it speaks; foreign text.
+    /// The protocol revision; untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol_version: Option<String>,
-    /// What it calls itself; foreign text.
+    /// Its own name and version; untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     server_info: Option<String>,
-    /// What it says about using it; foreign text.
+    /// Its instructions; untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<String>,
-    /// Its last discovery since the start.
+    /// The last discovery since the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_delta: Option<LastDelta>,
-    /// Tools that it sent and that were not accepted: each with `tool`, `reason` and `detail`.
+    /// Rejected tools, each with `tool`, `reason` and `detail`.
     #[schema(value_type = Vec<Object>)]
     rejected: Value,
 }
@@ -179,35 +179,35 @@ pub(super) struct ServerDetails {
 /// A value of the configuration.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ConfigValue {
-    /// Its key.
+    /// The key.
     key: String,
-    /// Its value; what may be secret is `***`.
+    /// The value; possible secrets are `***`.
     value: String,
 }
 
-/// A discovery that answered.
+/// A successful discovery.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LastDelta {
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     at: u64,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     duration_ms: u64,
-    /// What it changed: `added`, `removed`, `changed` and `unchanged`.
+    /// The changes: `added`, `removed`, `changed` and `unchanged`.
     #[schema(value_type = Object)]
     delta: Delta,
 }
 
 impl ServerDetails {
-    pub(super) fn of(entry: &ServerEntry, state: &WebState, who: &Authorized) -> Self {
+    pub(super) fn of(entry: &ServerEntry, state: &WebState, client: &Authorized) -> Self {
         let (spec, record) = (&entry.spec, &entry.record);
         let last = state.hub().last_delta(&spec.name);
-        let written = state.config_admin().config_values(&spec.name).into_iter();
+        let values = state.config_admin().config_values(&spec.name).into_iter();
         let file = spec.origin.file.as_ref();
         let info = record.info.as_ref();
-        let is_waiting = who.is_admin() && spec.approval != TrustState::Granted;
+        let is_waiting = client.is_admin() && spec.approval != TrustState::Granted;
         let review = state.config_admin().review(&spec.name);
-        // The files may have changed since the catalog was made; trust must be for what is shown.
+        // The files may have changed since the snapshot; trust must apply to what is shown.
         let review = review.filter(|review| is_waiting && review.hash == spec.hash);
         Self {
             listed: ServerSummary::of(entry, state),
@@ -216,7 +216,7 @@ impl ServerDetails {
             warnings: definition_warnings(&spec.name, &spec.transport),
             definition_hash: spec.hash.to_string(),
             variables: variables(&spec.transport),
-            config: written
+            config: values
                 .map(|(key, value)| ConfigValue { key, value })
                 .collect(),
             layer: spec.origin.layer,
@@ -241,8 +241,8 @@ fn variables(transport: &Transport) -> Vec<String> {
         Transport::Http {
             headers, bearer, ..
         } => {
-            let own = bearer.iter().map(|_| "Authorization".to_owned());
-            headers.keys().cloned().chain(own).collect()
+            let bearer = bearer.iter().map(|_| "Authorization".to_owned());
+            headers.keys().cloned().chain(bearer).collect()
         }
     }
 }

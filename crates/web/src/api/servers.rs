@@ -1,4 +1,4 @@
-//! Servers: the list, one of them, how it is doing, and what it wrote.
+//! Servers: list, details, health and logs.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -14,12 +14,12 @@ use crate::response::{NoStoreJson, json_with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Lines of a log when nothing is said.
+/// Default number of log lines.
 const DEFAULT_LINES: usize = 200;
-/// Lines of a log at the most; more are not kept either.
+/// Largest number of log lines; logs are not longer.
 const MAX_LINES: usize = 10_000;
 
-/// Every configured server.
+/// The configured servers.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Servers {
     /// The servers, sorted by name.
@@ -33,9 +33,9 @@ pub(super) struct Servers {
     path = "/servers",
     tag = "servers",
     responses(
-        (status = 200, description = "Every configured server", body = Servers),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "The configured servers", body = Servers),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn list(
@@ -51,7 +51,7 @@ pub(super) async fn list(
     json_with_etag(&headers, &Servers { servers })
 }
 
-/// Tells everything about one server. Nothing is started.
+/// Returns all details of one server. Nothing is started.
 #[utoipa::path(
     get,
     operation_id = "getServer",
@@ -60,13 +60,13 @@ pub(super) async fn list(
     params(("name" = String, Path, description = "The server")),
     responses(
         (status = 200, description = "The server", body = ServerDetails),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
     )
 )]
 pub(super) async fn one(
-    who: Authorized,
+    client: Authorized,
     State(state): State<WebState>,
     PathServer(name): PathServer,
     headers: HeaderMap,
@@ -77,11 +77,11 @@ pub(super) async fn one(
         .ok_or_else(|| unknown_server(name.as_str()))?;
     Ok(json_with_etag(
         &headers,
-        &ServerDetails::of(entry, &state, &who),
+        &ServerDetails::of(entry, &state, &client),
     ))
 }
 
-/// Tells how one server is doing. Nothing is started or asked.
+/// Returns the health of one server. Nothing is started or asked.
 #[utoipa::path(
     get,
     operation_id = "getServerHealth",
@@ -90,7 +90,7 @@ pub(super) async fn one(
     params(("name" = String, Path, description = "The server")),
     responses(
         (status = 200, description = "Its health", body = Health),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
     )
 )]
@@ -106,26 +106,26 @@ pub(super) async fn health(
     Ok(NoStoreJson(Health::of(state.hub().health_of(entry), entry)))
 }
 
-/// Which lines are wanted.
+/// Selects log lines.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct LogQuery {
-    /// How many lines at the most, the last ones; 200 when left out.
+    /// Maximum number of last lines; 200 by default.
     #[param(minimum = 1, maximum = 10000)]
     tail: Option<usize>,
 }
 
-/// What a server wrote.
+/// The log of a server.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ServerLog {
     /// The server.
     server: String,
-    /// The lines, the oldest first; foreign text.
+    /// The lines, oldest first; untrusted text.
     lines: Vec<String>,
 }
 
-/// Gives the end of what a server wrote to its standard error.
+/// Returns the end of a server's standard error.
 #[utoipa::path(
     get,
     operation_id = "getServerLogs",
@@ -134,8 +134,8 @@ pub(super) struct ServerLog {
     params(("name" = String, Path, description = "The server"), LogQuery),
     responses(
         (status = 200, description = "The last lines", body = ServerLog),
-        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
         (status = 503, description = "The log could not be read", body = ErrorBody),
     )
@@ -146,12 +146,15 @@ pub(super) async fn logs(
     PathServer(name): PathServer,
     Query(query): Query<LogQuery>,
 ) -> ApiResult<NoStoreJson<ServerLog>> {
-    let most = limit(query.tail, DEFAULT_LINES, MAX_LINES).map_err(|_| {
-        crate::error::ApiError::at_field("tail", format!("`tail` is not between 1 and {MAX_LINES}"))
+    let max = limit(query.tail, DEFAULT_LINES, MAX_LINES).map_err(|_| {
+        crate::error::ApiError::at_field(
+            "tail",
+            format!("`tail` must be between 1 and {MAX_LINES}"),
+        )
     })?;
     let text = state.config_admin().logs(&name).await?;
     let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(most);
+    let from = lines.len().saturating_sub(max);
     let lines = lines.get(from..).unwrap_or_default();
     Ok(NoStoreJson(ServerLog {
         server: name.to_string(),

@@ -1,4 +1,4 @@
-//! Sessions: who is connected, and the tools that each really has.
+//! Connected sessions and their tools.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -18,10 +18,10 @@ use crate::response::{NoStoreJson, json_with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Who is connected.
+/// The connected sessions.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Sessions {
-    /// The sessions, the newest first.
+    /// The sessions, newest first.
     sessions: Vec<Session>,
 }
 
@@ -29,21 +29,21 @@ pub(super) struct Sessions {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Session {
-    /// Its id, as in the activity.
+    /// The id, as in the activity log.
     id: String,
-    /// How it reaches Pegboard: `stdio`, `http-legacy`, `http-modern` or `embedder`.
+    /// How it is connected: `stdio`, `http-legacy`, `http-modern` or `embedder`.
     face: &'static str,
-    /// What the client calls itself; foreign text.
+    /// The client's own name; untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<String>,
-    /// The profile that it uses; left out for the one without a name.
+    /// The profile; absent for the unnamed one.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
-    /// When it began, in milliseconds since 1970.
+    /// When it started, in milliseconds since 1970.
     since: u64,
-    /// When it last asked for something.
+    /// When it last sent a request.
     last_seen: u64,
-    /// How many tools it called.
+    /// The number of tool calls.
     calls: u64,
 }
 
@@ -62,15 +62,15 @@ impl From<&SessionInfo> for Session {
     }
 }
 
-/// Lists who is connected to this Pegboard.
+/// Lists the sessions of this Pegboard.
 #[utoipa::path(
     get,
     operation_id = "listSessions",
     path = "/sessions",
     tag = "sessions",
     responses(
-        (status = 200, description = "Who is connected", body = Sessions),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "The connected sessions", body = Sessions),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Sessions> {
@@ -79,26 +79,26 @@ pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> NoStor
     NoStoreJson(Sessions { sessions })
 }
 
-/// What a session really has.
+/// The tools of a session.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionConfiguration {
     /// The session.
     session: Session,
-    /// How tools are shown to it: `lazy`, `direct` or `both`.
+    /// The mode of its profile: `lazy`, `direct` or `both`.
     mode: &'static str,
     /// The tools of this page in the shape of a configuration screen, with fewer details.
     configuration: ConfigurationView,
-    /// The tools within its reach, sorted by name; those that are for Pegboard itself are left out.
+    /// The tools that it can use, sorted by name; internal tools are left out.
     available_tools: Vec<ToolSummary>,
-    /// How many tools there are on all pages.
+    /// The number of tools on all pages.
     total: usize,
-    /// What gives the next page, when there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
-/// Gives the tools that a session really has: those of its profile and of the host program.
+/// Returns the tools that a session can use: those of its profile and of the host program.
 #[utoipa::path(
     get,
     operation_id = "getSessionConfiguration",
@@ -106,10 +106,10 @@ pub(super) struct SessionConfiguration {
     tag = "sessions",
     params(("id" = String, Path, description = "The session"), PageQuery),
     responses(
-        (status = 200, description = "What the session has", body = SessionConfiguration),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "The tools of the session", body = SessionConfiguration),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 404, description = "No such session is connected", body = ErrorBody),
     )
 )]
@@ -132,21 +132,21 @@ pub(super) async fn configuration(
             )
         })?;
     let offered = state.gateway().profile_catalog(&info.profile);
-    // A profile that was taken out while its client is connected: what the project has is all that can be told.
+    // The profile was removed while its client is connected: show all tools of the project.
     let catalog = match &offered {
         Some(offered) => offered.catalog.clone(),
         None => state.hub().catalog(),
     };
-    let pairs = |tool: &ToolView<'_>| (AvailableTool::of(tool), ToolSummary::of(tool));
-    let is_wanted = |tool: &ToolView<'_>| tool.enabled() && !tool.is_internal();
-    let page = query.page_of(&catalog, is_wanted, pairs)?;
+    let both = |tool: &ToolView<'_>| (AvailableTool::of(tool), ToolSummary::of(tool));
+    let is_offered = |tool: &ToolView<'_>| tool.enabled() && !tool.is_internal();
+    let page = query.page_of(&catalog, is_offered, both)?;
     let (wrapped, tools) = page.tools.into_iter().unzip();
     let mode = match offered.map_or(Mode::default(), |offered| offered.profile.mode) {
         Mode::Lazy => "lazy",
         Mode::Direct => "direct",
         Mode::Both => "both",
     };
-    let answer = SessionConfiguration {
+    let response = SessionConfiguration {
         session: info.into(),
         mode,
         configuration: ConfigurationView {
@@ -157,5 +157,5 @@ pub(super) async fn configuration(
         total: page.total,
         next_cursor: page.next,
     };
-    Ok(json_with_etag(&headers, &answer))
+    Ok(json_with_etag(&headers, &response))
 }

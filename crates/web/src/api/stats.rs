@@ -1,4 +1,4 @@
-//! Counts: the catalog, the cache, and what tools cost a model with and without Pegboard.
+//! Statistics: the catalog, the cache, and the tokens with and without Pegboard.
 
 use axum::extract::State;
 use pegboard_catalog::{CacheStatistics, Statistics};
@@ -12,44 +12,44 @@ use crate::response::NoStoreJson;
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Counts.
+/// Statistics.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Stats {
     /// The program's version.
     version: String,
-    /// What the catalog holds: servers by how they stand, tools, tokens.
+    /// The catalog: servers by state, tools, tokens.
     #[schema(value_type = Object)]
     catalog: Statistics,
-    /// How the catalog does as a cache: hits, misses, and the age of each server's list.
+    /// The catalog as a cache: hits, misses, and the age of each server's list.
     #[schema(value_type = Object)]
     cache: CacheStatistics,
-    /// What tools cost a model.
+    /// The tokens that tools cost a model.
     tokens: TokenCosts,
-    /// Sessions that are connected.
+    /// The number of connected sessions.
     sessions: usize,
-    /// Lines of activity that were lost because they came faster than they could be written.
+    /// Activity entries that were dropped because they could not be written fast enough.
     activity_dropped: u64,
 }
 
-/// What tools cost a model before it does anything, about.
+/// Estimated tokens of the tools in a model's prompt.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TokenCosts {
-    /// When every definition stands in the prompt.
+    /// With every definition in the prompt.
     without: u64,
-    /// With Pegboard's few tools in their place.
+    /// With Pegboard's meta tools instead.
     with: u64,
 }
 
-/// Gives counts.
+/// Returns statistics.
 #[utoipa::path(
     get,
     operation_id = "getStats",
     path = "/stats",
     tag = "state",
     responses(
-        (status = 200, description = "Counts", body = Stats),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 200, description = "Statistics", body = Stats),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Stats> {

@@ -1,4 +1,4 @@
-//! Tools as lists show them, in pages.
+//! Tools in lists, and paging.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,18 +9,18 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::error::{ApiError, ApiResult};
 
-/// Tools in a page when nothing is said.
+/// Default page size.
 const DEFAULT_PAGE_SIZE: usize = 200;
-/// Tools in a page at the most.
+/// Largest page size.
 const MAX_PAGE_SIZE: usize = 5_000;
 
-/// Where a tool comes from.
+/// The origin of a tool.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ToolType {
-    /// The host program has it.
+    /// A tool of the host program.
     Native,
-    /// A server has it.
+    /// A tool of a server.
     Mcp,
 }
 
@@ -37,44 +37,43 @@ impl ToolType {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ToolSummary {
-    /// The name that models see and that calls use.
+    /// The exposed name, for models and calls.
     #[schema(example = "github__create_issue")]
     name: String,
-    /// What it does; foreign text.
+    /// The description; untrusted text.
     description: String,
-    /// One line of at most 80 characters; foreign text.
+    /// A summary of at most 80 characters; untrusted text.
     summary: String,
-    /// Where it comes from.
+    /// The origin.
     r#type: ToolType,
-    /// The server that has it.
+    /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<String>,
     /// The server's own name for it.
     tool: String,
     /// The category.
     category: String,
-    /// What may be done with it: `allow`, `ask`, `deny` or `disable`.
+    /// The policy: `allow`, `ask`, `deny` or `disable`.
     #[schema(value_type = String, example = "allow")]
     policy: Policy,
-    /// Whether a person is asked nevertheless when there is one.
+    /// Whether it asks if a person can be asked, although the policy is `allow`.
     asks_if_possible: bool,
     /// Whether it is offered.
     enabled: bool,
-    /// How the discovery of its server stands: `never`, `discovering`, `success` or `failed`.
+    /// The discovery status of its server: `never`, `discovering`, `success` or `failed`.
     #[schema(value_type = String, example = "success")]
     discovery_status: DiscoveryStatus,
     /// When its server's tools were last received, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_discovered: Option<u64>,
-    /// Whether its server's list is older than it should be.
+    /// Whether its server's list is stale.
     stale: bool,
-    /// About how many tokens the definition costs.
+    /// Estimated tokens of the definition.
     tokens: u32,
-    /// Why it should no longer be used.
+    /// The deprecation notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     deprecated: Option<String>,
-    /// What a reader should know before choosing it, for example that its name looks like another one's of the same
-    /// server.
+    /// A warning, for example that its name looks like another tool's of the same server.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -104,15 +103,15 @@ impl ToolSummary {
     }
 }
 
-/// Which part of a list is wanted.
+/// Selects a page of a list.
 #[derive(Clone, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// How many tools at the most; 200 when left out.
+    /// Maximum number of tools; 200 by default.
     #[param(minimum = 1, maximum = 5000)]
     pub(super) limit: Option<usize>,
-    /// `nextCursor` of the page before.
+    /// `nextCursor` of the previous page.
     pub(super) cursor: Option<String>,
 }
 
@@ -124,20 +123,20 @@ pub(super) struct Page<T = ToolSummary> {
 }
 
 impl PageQuery {
-    /// The page of the tools that are wanted. Only tools on the page are looked at closely.
+    /// The page of the tools that match a filter. Only tools on the page are converted.
     pub(super) fn page(
         &self,
         catalog: &Catalog,
-        is_wanted: impl Fn(&ToolView<'_>) -> bool,
+        filter: impl Fn(&ToolView<'_>) -> bool,
     ) -> ApiResult<Page> {
-        self.page_of(catalog, is_wanted, ToolSummary::of)
+        self.page_of(catalog, filter, ToolSummary::of)
     }
 
-    /// The same page with each tool in another form.
+    /// The same with a conversion for each tool.
     pub(super) fn page_of<T>(
         &self,
         catalog: &Catalog,
-        is_wanted: impl Fn(&ToolView<'_>) -> bool,
+        filter: impl Fn(&ToolView<'_>) -> bool,
         form: impl Fn(&ToolView<'_>) -> T,
     ) -> ApiResult<Page<T>> {
         let limit = limit(self.limit, DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE)?;
@@ -148,7 +147,7 @@ impl PageQuery {
             total: 0,
         };
         let mut last = None;
-        for view in catalog.all_tools().filter(is_wanted) {
+        for view in catalog.all_tools().filter(filter) {
             page.total += 1;
             let name = view.exposed().as_str();
             if after.as_deref().is_some_and(|after| name <= after) {
@@ -165,13 +164,13 @@ impl PageQuery {
     }
 }
 
-/// A limit within its bounds.
-pub(super) fn limit(asked: Option<usize>, usual: usize, most: usize) -> ApiResult<usize> {
-    match asked {
-        None => Ok(usual),
-        Some(limit) if (1..=most).contains(&limit) => Ok(limit),
+/// Validates a limit.
+pub(super) fn limit(requested: Option<usize>, default: usize, max: usize) -> ApiResult<usize> {
+    match requested {
+        None => Ok(default),
+        Some(limit) if (1..=max).contains(&limit) => Ok(limit),
         Some(_) => {
-            let message = format!("`limit` is not between 1 and {most}");
+            let message = format!("`limit` must be between 1 and {max}");
             Err(ApiError::at_field("limit", message))
         }
     }
@@ -184,5 +183,10 @@ fn encode_cursor(name: &str) -> String {
 fn decode_cursor(cursor: &str) -> ApiResult<String> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
     let name = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    name.ok_or_else(|| ApiError::at_field("cursor", "`cursor` is none that a page gave"))
+    name.ok_or_else(|| {
+        ApiError::at_field(
+            "cursor",
+            "`cursor` must be a `nextCursor` of an earlier page",
+        )
+    })
 }

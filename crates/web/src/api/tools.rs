@@ -1,4 +1,4 @@
-//! Tools: the list, one of them, and what providers take of it.
+//! Tools: list, details and provider formats.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -17,24 +17,24 @@ use crate::response::{NoStoreJson, json_with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
-/// Which tools are wanted.
+/// Selects tools.
 #[derive(Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ToolsQuery {
-    /// Only those of one server.
+    /// Only tools of this server.
     server: Option<String>,
-    /// Only those of one category; `github` holds `github/issues` too.
+    /// Only tools of this category and those below it; `github` includes `github/issues`.
     category: Option<String>,
-    /// Only those whose name or summary holds this text.
+    /// Only tools whose name or summary contains this text.
     q: Option<String>,
-    /// Also those that are not offered.
+    /// Includes tools that are not offered.
     #[serde(default)]
     all: bool,
-    /// How many tools at the most; 200 when left out.
+    /// Maximum number of tools; 200 by default.
     #[param(minimum = 1, maximum = 5000)]
     limit: Option<usize>,
-    /// `nextCursor` of the page before.
+    /// `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct ToolsQuery {
 pub(super) struct Tools {
     /// The tools, sorted by name.
     tools: Vec<ToolSummary>,
-    /// How many tools there are on all pages.
+    /// The number of tools on all pages.
     total: usize,
-    /// What gives the next page, when there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -60,9 +60,9 @@ pub(super) struct Tools {
     params(ToolsQuery),
     responses(
         (status = 200, description = "A page of tools", body = Tools),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 400, description = "A value of the query is wrong", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 400, description = "A query parameter is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
 pub(super) async fn list(
@@ -75,29 +75,29 @@ pub(super) async fn list(
     let catalog = state.hub().catalog();
     let server = query.server.as_deref();
     let text = query.q.as_deref().map(str::to_lowercase);
-    let is_wanted = |view: &ToolView<'_>| {
+    let matches = |view: &ToolView<'_>| {
         (query.all || view.enabled())
             && !view.is_internal()
             && server.is_none_or(|server| view.server().map(ServerName::as_str) == Some(server))
             && is_in_category(view, query.category.as_deref())
             && text.as_deref().is_none_or(|text| matches_text(view, text))
     };
-    let wanted = PageQuery {
+    let page_query = PageQuery {
         limit: query.limit,
         cursor: query.cursor.clone(),
     };
-    let page = wanted.page(&catalog, is_wanted)?;
-    let answer = Tools {
+    let page = page_query.page(&catalog, matches)?;
+    let response = Tools {
         tools: page.tools,
         total: page.total,
         next_cursor: page.next,
     };
-    Ok(json_with_etag(&headers, &answer))
+    Ok(json_with_etag(&headers, &response))
 }
 
-fn is_in_category(view: &ToolView<'_>, wanted: Option<&str>) -> bool {
-    wanted.is_none_or(|wanted| {
-        let rest = view.category().strip_prefix(wanted);
+fn is_in_category(view: &ToolView<'_>, category: Option<&str>) -> bool {
+    category.is_none_or(|category| {
+        let rest = view.category().strip_prefix(category);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
@@ -108,7 +108,7 @@ fn matches_text(view: &ToolView<'_>, text: &str) -> bool {
         || view.summary().to_lowercase().contains(text)
 }
 
-/// A tool that is known, also a disabled one.
+/// Finds a known tool, including disabled ones.
 pub(super) fn find<'a>(catalog: &'a Catalog, name: &str) -> ApiResult<ToolView<'a>> {
     catalog.find(name).or_else(|error| {
         let disabled = catalog
@@ -118,7 +118,7 @@ pub(super) fn find<'a>(catalog: &'a Catalog, name: &str) -> ApiResult<ToolView<'
     })
 }
 
-/// Everything about one tool.
+/// All details of a tool.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ToolDetails {
@@ -127,23 +127,23 @@ pub(super) struct ToolDetails {
     /// The server's title for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// Its arguments in one line.
+    /// The signature in one line.
     signature: String,
-    /// Its arguments: each with `name`, `type`, `required`, and what else is known.
+    /// The parameters, each with `name`, `type`, `required` and further properties.
     #[schema(value_type = Vec<Object>)]
     parameters: Value,
-    /// Examples of calls: each with `arguments`.
+    /// Example calls, each with `arguments`.
     #[schema(value_type = Vec<Object>)]
     examples: Value,
-    /// Tools that work on the same things.
+    /// Related tools.
     related: Vec<String>,
-    /// The server's hints.
+    /// The server's annotations.
     #[schema(value_type = Object)]
     annotations: Value,
-    /// The definition as its server wrote it.
+    /// The server's definition, verbatim.
     #[schema(value_type = Object)]
     definition: Box<serde_json::value::RawValue>,
-    /// The formats of model providers that it can be had in, under `formats/NAME`.
+    /// The provider formats, available under `formats/NAME`.
     formats: Vec<&'static str>,
 }
 
@@ -165,7 +165,7 @@ impl ToolDetails {
     }
 }
 
-/// Tells everything about one tool.
+/// Returns all details of one tool.
 #[utoipa::path(
     get,
     operation_id = "getTool",
@@ -174,10 +174,10 @@ impl ToolDetails {
     params(("name" = String, Path, description = "The tool, as `server__tool`")),
     responses(
         (status = 200, description = "The tool", body = ToolDetails),
-        (status = 304, description = "Nothing changed since the answer with this `ETag`"),
-        (status = 400, description = "This is no tool's name, or one of several tools", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 404, description = "No such tool is known", body = ErrorBody),
+        (status = 304, description = "Unchanged since the response with this `ETag`"),
+        (status = 400, description = "The name is invalid or ambiguous", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 404, description = "The tool is unknown", body = ErrorBody),
     )
 )]
 pub(super) async fn one(
@@ -193,22 +193,22 @@ pub(super) async fn one(
     ))
 }
 
-/// A tool as a model provider takes it.
+/// A tool in the format of a model provider.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ProviderTool {
     /// The format.
     format: &'static str,
-    /// The name under which the provider knows it.
+    /// The name in the request to the provider.
     name: String,
     /// One entry of the request's `tools`.
     #[schema(value_type = Object)]
     definition: Value,
-    /// What is different from what the server wrote: each with `path`, `kind` and `detail`.
+    /// Losses of the conversion, each with `path`, `kind` and `detail`.
     #[schema(value_type = Vec<Object>)]
     losses: Value,
 }
 
-/// Gives a tool's definition in the form that a model provider takes.
+/// Returns a tool's definition in the format of a model provider.
 #[utoipa::path(
     get,
     operation_id = "getToolFormat",
@@ -220,9 +220,9 @@ pub(super) struct ProviderTool {
     ),
     responses(
         (status = 200, description = "The definition", body = ProviderTool),
-        (status = 400, description = "This is no tool's name, or no format", body = ErrorBody),
-        (status = 401, description = "The token is missing or wrong", body = ErrorBody),
-        (status = 404, description = "No such tool is known", body = ErrorBody),
+        (status = 400, description = "The name or the format is invalid", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 404, description = "The tool is unknown", body = ErrorBody),
     )
 )]
 pub(super) async fn format(
@@ -245,7 +245,7 @@ pub(super) async fn format(
         .entry()
         .map(|entry| entry.description())
         .unwrap_or_default();
-    let examples = view.user_override().map(|words| words.examples.as_slice());
+    let examples = view.user_override().map(|user| user.examples.as_slice());
     let examples = examples.unwrap_or_default().iter();
     let converted = convert(
         &SourceTool {

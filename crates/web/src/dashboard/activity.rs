@@ -1,4 +1,4 @@
-//! *Activity*: what was done, the newest first.
+//! *Activity*: the activity log, newest first.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -12,11 +12,11 @@ use super::page::{Page, Section, heading};
 use super::request::{PageRequest, escaped, query_string};
 use super::status::outcome_tone;
 
-/// Lines of one page.
+/// Entries of one page.
 const LINES: usize = 50;
-/// Lines that one question to the log gives.
+/// Entries of one read when only one kind is shown.
 const READ_SIZE: usize = 500;
-/// How often the log is asked for one page when only one kind is wanted.
+/// Largest number of reads for one page of one kind.
 const MAX_READS: usize = 10;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
@@ -27,7 +27,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
     let read = read(&pages, kind, before).await;
     let head = heading(
         "Activity",
-        "Calls, discoveries, decisions of people and changes of the configuration; never their contents.",
+        "Calls, discoveries, decisions and configuration changes, without their contents.",
     );
     let body = html! {
         (kinds(kind))
@@ -39,15 +39,15 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         }
         @let dropped = pages.hub().activity_dropped();
         @if dropped > 0 {
-            p.small.faint { (thousands(dropped)) " lines were lost because they came faster than they could be written." }
+            p.small.faint { (thousands(dropped)) " entries were dropped because they could not be written fast enough." }
         }
     };
     Page::new(Section::Activity, "Activity", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
-/// A page of the log, and the place from which the next one goes on.
+/// A page of the log, and the position where the next one starts.
 async fn read(
     pages: &Pages,
     kind: Option<ActivityKind>,
@@ -56,9 +56,9 @@ async fn read(
     let mut from = before;
     let mut found = Vec::new();
     for _ in 0..MAX_READS {
-        let wanted = if kind.is_some() { READ_SIZE } else { LINES + 1 };
-        let lines = pages.hub().activity(wanted, from).await?;
-        let is_end = lines.len() < wanted;
+        let max = if kind.is_some() { READ_SIZE } else { LINES + 1 };
+        let lines = pages.hub().activity(max, from).await?;
+        let is_end = lines.len() < max;
         from = lines.last().map(|line| line.id);
         found.extend(
             lines
@@ -85,9 +85,9 @@ fn kinds(chosen: Option<ActivityKind>) -> Markup {
     html! {
         div.filters { nav.tabs aria-label="Kinds of activity" {
             @for kind in all {
-                @let word = kind.map_or("all", ActivityKind::as_str);
+                @let label = kind.map_or("all", ActivityKind::as_str);
                 a href=(format!("/activity{}", query_string(&[("kind", kind.map_or("", ActivityKind::as_str))])))
-                    aria-current=[(kind == chosen).then_some("true")] { (word) }
+                    aria-current=[(kind == chosen).then_some("true")] { (label) }
             }
         } }
     }
@@ -103,7 +103,7 @@ fn list(
     let kind = kind.map_or("", ActivityKind::as_str);
     html! {
         @if lines.is_empty() {
-            (empty("Nothing here", "What clients call and what servers answer is told here as it happens.", &html! {
+            (empty("Nothing here", "Calls of clients and results of servers appear here as they happen.", &html! {
                 a.button href="/connect" { "Connect a client" }
                 a.button href="/tools" { "Try a tool" }
             }))
@@ -123,11 +123,11 @@ fn list(
     }
 }
 
-/// Lines of the log as a table.
+/// Entries of the log as a table.
 pub(super) fn rows(lines: &[Activity], now: Timestamp) -> Markup {
     html! {
         table {
-            caption.visually-hidden { "Activity, the newest first" }
+            caption.visually-hidden { "Activity, newest first" }
             thead { tr {
                 th.tight scope="col" { "When" }
                 th.tight.medium scope="col" { "Kind" }
@@ -137,33 +137,33 @@ pub(super) fn rows(lines: &[Activity], now: Timestamp) -> Markup {
                 th.tight.wide scope="col" { "Session" }
                 th.tight.wide scope="col" { "Trace" }
             } }
-            tbody { @for done in lines { (row(done, now)) } }
+            tbody { @for entry in lines { (row(entry, now)) } }
         }
     }
 }
 
-fn row(done: &Activity, now: Timestamp) -> Markup {
-    let tone = outcome_tone(done.kind, &done.outcome);
+fn row(entry: &Activity, now: Timestamp) -> Markup {
+    let tone = outcome_tone(entry.kind, &entry.outcome);
     html! {
         tr {
-            td.tight.faint { (Ago { now, then: Some(done.at) }) }
-            td.tight.medium { (done.kind.as_str()) }
-            td { (subject(done)) }
-            td.tight { span class=(format!("state {}", tone.class())) { (line(&done.outcome)) } }
-            td.tight.num.medium { @if let Some(ms) = done.duration_ms { (duration(std::time::Duration::from_millis(ms))) } }
-            td.tight.wide { @if let Some(session) = &done.session { code.faint title=(line(session)) { (short(session)) } } }
-            td.tight.wide { @if let Some(trace) = &done.trace {
+            td.tight.faint { (Ago { now, then: Some(entry.at) }) }
+            td.tight.medium { (entry.kind.as_str()) }
+            td { (subject(entry)) }
+            td.tight { span class=(format!("state {}", tone.class())) { (line(&entry.outcome)) } }
+            td.tight.num.medium { @if let Some(ms) = entry.duration_ms { (duration(std::time::Duration::from_millis(ms))) } }
+            td.tight.wide { @if let Some(session) = &entry.session { code.faint title=(line(session)) { (short(session)) } } }
+            td.tight.wide { @if let Some(trace) = &entry.trace {
                 button.link.mono type="button" data-copy-text=(trace.as_str()) title=(format!("Copy {trace}")) { (end(trace.as_str())) }
             } }
         }
     }
 }
 
-/// What a line is about: the tool, else the server.
-fn subject(done: &Activity) -> Markup {
-    let server = done.server.as_ref();
+/// The subject of an entry: the tool, else the server.
+fn subject(entry: &Activity) -> Markup {
+    let server = entry.server.as_ref();
     html! {
-        @match (&done.tool, done.kind) {
+        @match (&entry.tool, entry.kind) {
             (Some(tool), ActivityKind::Call | ActivityKind::Approval) if tool != "unknown" => {
                 a.name-link.mono href=(format!("/tools/{}", escaped(tool))) { (line(tool)) }
             },
@@ -184,7 +184,7 @@ fn short(id: &str) -> String {
     line(&start)
 }
 
-/// The part of a trace id in which those of one process differ.
+/// The part of a trace id that differs within one process.
 fn end(trace: &str) -> &str {
     trace.get(24..).unwrap_or(trace)
 }

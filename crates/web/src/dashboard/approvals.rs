@@ -1,4 +1,4 @@
-//! *Approvals*: the calls that wait for a person, with exactly what they would do.
+//! *Approvals*: approval requests with their exact arguments, and grants.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -14,7 +14,7 @@ use super::page::{Page, Section, heading};
 use super::request::{PageRequest, escaped};
 use crate::api::grants::is_outdated;
 
-/// Requests and consents that are shown at once.
+/// Largest number of requests and of grants shown.
 const ROWS: usize = 50;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
@@ -23,20 +23,20 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
     let now = pages.now();
     let head = heading(
         "Approvals",
-        "Calls that a policy lets run only when a person agrees. No answer in time is a refusal.",
+        "Calls that need your approval. Without a decision in time they are refused.",
     );
     let body = html! {
         div.stack {
             @if request.viewer.is_admin() {
                 div.stack id="waiting" data-live="approvals" data-approvals data-settles { (inbox(&waiting, now)) }
             } @else {
-                div.callout.warn { strong { "Calls that wait are shown to administrators only" } span { "Log in with a link of " code { "pegboard up" } "." } }
+                div.callout.warn { strong { "Waiting calls are shown to administrators only" } span { "Log in with a link of " code { "pegboard up" } "." } }
             }
-            div id="grants" data-live="approvals catalog" data-settles { (consents(&grants, &pages.hub().catalog(), now)) }
+            div id="grants" data-live="approvals catalog" data-settles { (grant_list(&grants, &pages.hub().catalog(), now)) }
         }
     };
     Page::new(Section::Approvals, "Approvals", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
@@ -45,7 +45,7 @@ fn inbox(waiting: &ToolResult<Vec<ApprovalRequest>>, now: Timestamp) -> Markup {
         @match waiting {
             Err(error) => div.callout.bad { strong { "The inbox could not be read" } span { (line(&error.message)) } span.muted { (inline_code(&error.remedy)) } },
             Ok(waiting) if waiting.is_empty() => div.card {
-                (empty("No call waits for you", "When a tool's policy is `ask`, its calls wait here with their exact arguments.", &html! {
+                (empty("No waiting calls", "When a tool's policy is `ask`, its calls wait here with their exact arguments.", &html! {
                     a.button href="/tools" { "Set the policy of a tool" }
                 }))
             },
@@ -67,18 +67,18 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
             }
             div.body.stack {
                 @if !request.changed.is_empty() {
-                    div.callout.warn { strong { "This tool changed since it was allowed" } span { "Different: " (line(&request.changed.join(", "))) } }
+                    div.callout.warn { strong { "This tool changed since it was allowed" } span { "Changed: " (line(&request.changed.join(", "))) } }
                 }
                 div.stack-tight {
                     h3 { "Exact arguments" }
                     (whole_code(&pretty(&readable_arguments(&request.arguments))))
                 }
                 dl.facts.small {
-                    dt { "Asked by" } dd {
-                        @match &request.client { Some(client) => (UntrustedText::new(client).shortened(80)), None => "a client without a name" }
+                    dt { "Requested by" } dd {
+                        @match &request.client { Some(client) => (UntrustedText::new(client).shortened(80)), None => "an unnamed client" }
                         span.faint { @if request.offers_session { " · session " code { (line(&request.session)) } } " · " (Ago { now, then: Some(request.asked_at) }) }
                     }
-                    dt { "Because of" } dd { code { (line(&request.rule)) } }
+                    dt { "Rule" } dd { code { (line(&request.rule)) } }
                 }
                 details { summary { "The tool's definition" } (code(&pretty(&request.definition))) }
                 div.row role="group" aria-label="Decide" data-choices {
@@ -92,7 +92,7 @@ fn card(request: &ApprovalRequest, now: Timestamp) -> Markup {
     }
 }
 
-fn button(id: &str, decision: &str, words: &str, class: &str) -> Markup {
+fn button(id: &str, decision: &str, label: &str, class: &str) -> Markup {
     let done = match decision {
         "refuse" => "The call was refused",
         "once" => "The call may run",
@@ -101,11 +101,11 @@ fn button(id: &str, decision: &str, words: &str, class: &str) -> Markup {
     };
     html! {
         button class=(class) type="button" data-call=(format!("POST /api/v1/approvals/{id}")) data-body=(format!(r#"{{"decision":"{decision}"}}"#))
-            data-done=(done) data-admin { (words) }
+            data-done=(done) data-admin { (label) }
     }
 }
 
-fn consents(grants: &ToolResult<Vec<Grant>>, catalog: &Catalog, now: Timestamp) -> Markup {
+fn grant_list(grants: &ToolResult<Vec<Grant>>, catalog: &Catalog, now: Timestamp) -> Markup {
     let Ok(grants) = grants else {
         return html! {};
     };
@@ -113,21 +113,21 @@ fn consents(grants: &ToolResult<Vec<Grant>>, catalog: &Catalog, now: Timestamp) 
         section.card aria-labelledby="grants-title" {
             header { h2 id="grants-title" { "Always allowed" } p { "each for one version of a tool; a changed tool asks again" } }
             @if grants.is_empty() {
-                div.body { p.muted { "Nothing was allowed for good." } }
+                div.body { p.muted { "No tool is always allowed." } }
             } @else {
                 table {
-                    caption.visually-hidden { "Lasting consents" }
-                    thead { tr { th scope="col" { "Tool" } th.tight.medium scope="col" { "Given" } th.tight.medium scope="col" { "By" } th.tight scope="col" { span.visually-hidden { "Actions" } } } }
+                    caption.visually-hidden { "Grants" }
+                    thead { tr { th scope="col" { "Tool" } th.tight.medium scope="col" { "Granted" } th.tight.medium scope="col" { "By" } th.tight scope="col" { span.visually-hidden { "Actions" } } } }
                     tbody { @for grant in grants.iter().take(ROWS) {
                         tr data-row=(grant.exposed) {
                             th scope="row" { a.name-link.mono href=(format!("/tools/{}", escaped(&grant.exposed))) { (line(&grant.exposed)) }
                                 @if is_outdated(catalog, grant) {
-                                    span.sub { span.chip.warn { "outdated" } " The tool or its server changed since; it asks again." }
+                                    span.sub { span.chip.warn { "outdated" } " The tool or its server changed; it asks again." }
                                 }
                             }
                             td.tight.medium { (Ago { now, then: Some(grant.at) }) }
                             td.tight.medium { (line(&grant.by)) }
-                            td.tight { button.slim.warns type="button" data-revoke=(grant.exposed) data-admin aria-label=(format!("Take back the consent for {}", line(&grant.exposed))) { "Take back" } }
+                            td.tight { button.slim.warns type="button" data-revoke=(grant.exposed) data-admin aria-label=(format!("Revoke the grant for {}", line(&grant.exposed))) { "Revoke" } }
                         }
                     } }
                 }

@@ -1,7 +1,7 @@
-//! The style sheet and the scripts, as data of the program.
+//! The style sheet and the scripts, embedded in the program.
 //!
-//! Their address holds a hash of all of them: whoever has a file may keep it for ever, and scripts can import
-//! each other by plain names.
+//! Their URL contains a hash of all files, so browsers may cache them forever, and scripts can import each other by
+//! plain names.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-/// Hex digits of the hash in an address.
+/// Hex digits of the hash in a URL.
 const VERSION_LENGTH: usize = 12;
 
 const STYLE: &str = concat!(
@@ -79,12 +79,12 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     hex.as_str().chars().take(VERSION_LENGTH).collect()
 });
 
-/// The address of a file.
+/// The URL path of a file.
 pub(crate) fn address(name: &str) -> String {
     format!("/assets/{}/{name}", *VERSION)
 }
 
-/// The routes of the files. They hold nothing secret, and the page on which people log in needs them.
+/// The routes of the files. They contain nothing secret, and the login page needs them.
 pub(crate) fn assets() -> Router {
     Router::new().route("/assets/{version}/{name}", get(serve))
 }
@@ -93,27 +93,27 @@ async fn serve(Path((version, name)): Path<(String, String)>, headers: HeaderMap
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "no such file").into_response();
     };
-    // A page that an earlier version of the program made still gets a file, but does not keep it.
-    let keeping = match version == *VERSION {
+    // A page of an earlier program version still gets the file, but must not cache it.
+    let caching = match version == *VERSION {
         true => "public, max-age=31536000, immutable",
         false => "no-cache",
     };
     let tag = format!("\"{}\"", *VERSION);
     let is_same = headers
         .get(IF_NONE_MATCH)
-        .is_some_and(|held| held.as_bytes() == tag.as_bytes());
+        .is_some_and(|sent| sent.as_bytes() == tag.as_bytes());
     let status = match is_same {
         true => StatusCode::NOT_MODIFIED,
         false => StatusCode::OK,
     };
     let body = if is_same { &[] } else { asset.bytes };
     let mut response = (status, body).into_response();
-    let held = response.headers_mut();
-    held.insert(CONTENT_TYPE, HeaderValue::from_static(asset.kind));
-    held.insert(CACHE_CONTROL, HeaderValue::from_static(keeping));
-    held.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Ok(tag) = HeaderValue::from_str(&tag) {
-        held.insert(ETAG, tag);
+        headers.insert(ETAG, tag);
     }
     response
 }

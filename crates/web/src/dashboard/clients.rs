@@ -1,4 +1,4 @@
-//! What each client takes in its configuration: one table, and one function for each shape.
+//! Configuration snippets for MCP clients: one table of clients, and the shapes of their files.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use serde_json::{Value, json};
 
 use super::add_server::shell_quoted;
 
-/// Variables that a client must set for the Pegboard that it starts.
+/// Environment variables for a Pegboard that a client starts.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// What stands for the token until a person asks for it.
+/// The placeholder for the token.
 pub(crate) const TOKEN: &str = "YOUR_TOKEN";
-/// The name under which clients know us: short, and without `_`, at which some of them split names.
+/// The server name in client files: short, and without `_`, at which some clients split names.
 const NAME: &str = "pegboard";
 
-/// A client and where it keeps its servers.
+/// A client and its configuration file.
 pub(crate) struct Client {
-    /// How the page's address names it.
+    /// The value in the page's query.
     pub(crate) key: &'static str,
     pub(crate) name: &'static str,
     /// The file to edit.
     pub(crate) file: &'static str,
     shape: Shape,
-    /// What else a person should know.
+    /// A note for the user.
     pub(crate) note: Option<&'static str>,
 }
 
-/// How a client writes a server down.
+/// The shape of a server entry in a client's file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// `mcpServers`, with `type` and `url`.
@@ -35,11 +35,11 @@ enum Shape {
     Url,
     /// `mcpServers`, with `serverUrl`.
     ServerUrl,
-    /// `mcpServers`, programs only.
+    /// `mcpServers`, stdio servers only.
     StdioOnly,
     /// `servers`, with `type`.
     VsCode,
-    /// `mcpServers`, with the list of tools.
+    /// `mcpServers`, with a list of tools.
     Copilot,
     Codex,
     Zed,
@@ -57,10 +57,10 @@ const fn client(key: &'static str, name: &'static str, file: &'static str, shape
     }
 }
 
-/// Every client that we know what to paste into.
+/// The supported clients.
 pub(crate) const CLIENTS: &[Client] = &[
     Client {
-        note: Some("Its own tool search would hide our tools; `alwaysLoad` keeps them in sight."),
+        note: Some("Its own tool search would hide the meta tools; `alwaysLoad` prevents that."),
         ..client(
             "claude-code",
             "Claude Code",
@@ -70,7 +70,7 @@ pub(crate) const CLIENTS: &[Client] = &[
     },
     Client {
         note: Some(
-            "The file takes programs only; an address is added as a connector in the app's settings.",
+            "The file supports only local programs; add a URL as a connector in the app's settings.",
         ),
         ..client(
             "claude-desktop",
@@ -105,7 +105,7 @@ pub(crate) const CLIENTS: &[Client] = &[
     ),
     Client {
         note: Some(
-            "Codex takes the name of a variable that holds the token, not the token itself.",
+            "Codex needs the name of an environment variable that contains the token, not the token itself.",
         ),
         ..client("codex", "Codex", "~/.codex/config.toml", Shape::Codex)
     },
@@ -131,14 +131,14 @@ pub(crate) const CLIENTS: &[Client] = &[
     client("lm-studio", "LM Studio", "~/.lmstudio/mcp.json", Shape::Url),
     client(
         "other",
-        "Another client",
+        "Other client",
         "its file of MCP servers",
         Shape::Typed,
     ),
 ];
 
 impl Client {
-    /// What to paste when the client starts Pegboard itself, with the variables that it needs.
+    /// The snippet for a client that starts Pegboard itself.
     pub(crate) fn stdio_snippet(&self, command: &str, variables: &Variables) -> String {
         let with = |key: &str, mut entry: Value| {
             if let (false, Some(entry)) = (variables.is_empty(), entry.as_object_mut()) {
@@ -193,7 +193,7 @@ impl Client {
         }
     }
 
-    /// What to paste when the client speaks to this running Pegboard; none when it cannot.
+    /// The snippet for a client that connects to this Pegboard; `None` if the client cannot.
     pub(crate) fn http_snippet(&self, url: &str, needs_token: bool) -> Option<String> {
         let bearer = format!("Bearer {TOKEN}");
         let with_headers = |mut entry: Value| {
@@ -242,7 +242,7 @@ impl Client {
         })
     }
 
-    /// A command that does the same, where the client has one.
+    /// The client's own command for the same, if it has one.
     pub(crate) fn cli_command(&self, command: &str, variables: &Variables) -> Option<String> {
         let command = shell_quoted(command);
         let options = |flag: &str| {
@@ -285,7 +285,7 @@ fn lines_of(variables: &Variables, line: impl Fn(&str, &str) -> String) -> Strin
     lines.collect()
 }
 
-/// A text in quotes; TOML and YAML read what JSON writes.
+/// A quoted string; TOML and YAML accept JSON strings.
 fn text(text: &str) -> String {
     json!(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Pieces of markup that several screens use.
+//! Markup shared by several screens.
 
 use maud::{Markup, html};
 use pegboard_model::ErrorSummary;
@@ -6,7 +6,7 @@ use pegboard_model::ErrorSummary;
 use super::display::{block, line, thousands};
 use super::request::query_string;
 
-/// Nothing is there yet: what it means and what to do next.
+/// The empty state of a list, with next steps.
 pub(crate) fn empty(title: &str, text: &str, actions: &Markup) -> Markup {
     html! {
         div.empty {
@@ -17,7 +17,7 @@ pub(crate) fn empty(title: &str, text: &str, actions: &Markup) -> Markup {
     }
 }
 
-/// A text to read closely, with a button that copies it. The text is foreign.
+/// A block of untrusted text with a copy button.
 pub(crate) fn code(text: &str) -> Markup {
     html! {
         div.code {
@@ -27,17 +27,17 @@ pub(crate) fn code(text: &str) -> Markup {
     }
 }
 
-/// The same for what nobody pastes anywhere.
+/// A block of untrusted text without a copy button.
 pub(crate) fn plain_code(text: &str) -> Markup {
     html! { div.code { pre tabindex="0" { (block(text)) } } }
 }
 
-/// The same for what a person approves: nothing of it is below the edge of a box that scrolls.
+/// A block for text that a person approves; it does not scroll, so all of it is visible.
 pub(crate) fn whole_code(text: &str) -> Markup {
     html! { div.code.whole { pre tabindex="0" { (block(text)) } } }
 }
 
-/// A failure with its code, reason and next step.
+/// An error with its code, reason and next step.
 pub(crate) fn failure(title: &str, note: &ErrorSummary) -> Markup {
     html! {
         div.callout.bad role="alert" {
@@ -48,7 +48,7 @@ pub(crate) fn failure(title: &str, note: &ErrorSummary) -> Markup {
     }
 }
 
-/// A message; what follows its first line is what a program wrote, and is shown line by line.
+/// A message. Lines after the first are output of a program and keep their line breaks.
 pub(crate) fn message(text: &str) -> Markup {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     html! {
@@ -57,7 +57,7 @@ pub(crate) fn message(text: &str) -> Markup {
     }
 }
 
-/// A sentence in which `…` marks what is typed.
+/// Text in which backticks mark inline code.
 pub(crate) fn inline_code(text: &str) -> Markup {
     html! {
         @for (at, piece) in text.split('`').enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn inline_code(text: &str) -> Markup {
     }
 }
 
-/// Parts of a whole as one bar. Styles inside a page are forbidden, so the widths are those of a drawing.
+/// A stacked bar. Inline styles are forbidden, so it is an SVG.
 pub(crate) fn bar(label: &str, parts: &[(&str, f64)]) -> Markup {
     let whole: f64 = parts.iter().map(|(_, part)| part.max(0.0)).sum();
     let scale = if whole > 0.0 { 1000.0 / whole } else { 0.0 };
@@ -89,10 +89,10 @@ pub(crate) fn bar(label: &str, parts: &[(&str, f64)]) -> Markup {
     }
 }
 
-/// Where one is in a list, and the ways to the rest of it.
+/// The pager of a list.
 pub(crate) struct Pager<'a> {
     pub(crate) path: &'a str,
-    /// What stays in the address.
+    /// Query parameters to keep.
     pub(crate) values: &'a [(&'a str, &'a str)],
     pub(crate) page: usize,
     pub(crate) size: usize,
@@ -121,20 +121,20 @@ impl Pager<'_> {
         }
     }
 
-    fn link(&self, word: &str, is_there: bool, page: usize) -> Markup {
+    fn link(&self, label: &str, is_enabled: bool, page: usize) -> Markup {
         let number = page.to_string();
         let mut values = self.values.to_vec();
         if page > 1 {
             values.push(("page", &number));
         }
-        let href = is_there.then(|| format!("{}{}", self.path, query_string(&values)));
+        let href = is_enabled.then(|| format!("{}{}", self.path, query_string(&values)));
         html! {
-            a.button.slim href=[href] aria-disabled=[(!is_there).then_some("true")] data-page { (word) }
+            a.button.slim href=[href] aria-disabled=[(!is_enabled).then_some("true")] data-page { (label) }
         }
     }
 }
 
-/// The page that is there, when the wanted one lies behind the end.
+/// Limits a page number to the existing pages.
 pub(crate) fn clamp_page(page: usize, size: usize, total: usize) -> usize {
     page.min(total.div_ceil(size).max(1))
 }

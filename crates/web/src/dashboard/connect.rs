@@ -1,4 +1,4 @@
-//! *Connect*: what to paste into each client.
+//! *Connect*: configuration snippets for clients.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -25,7 +25,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .is_ok_and(|token| token.is_some());
     let head = heading(
         "Connect",
-        "Give an agent all tools at once: paste one of these into its configuration.",
+        "Give an agent access to all tools: paste a snippet into its configuration.",
     );
     let body = html! {
         div.stack {
@@ -35,16 +35,16 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
                         aria-current=[chosen.is_some_and(|chosen| chosen.key == client.key).then_some("page")] { (client.name) }
                 }
             }
-            @if let Some(client) = chosen { (ways(client, &pages, &url, needs_token, &request)) }
+            @if let Some(client) = chosen { (snippets(client, &pages, &url, needs_token, &request)) }
             (profiles(&pages, &url))
         }
     };
     Page::new(Section::Connect, "Connect", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
-fn ways(
+fn snippets(
     client: &Client,
     pages: &Pages,
     url: &str,
@@ -66,23 +66,23 @@ fn ways(
                             span.small.muted { "In " (client.file) ":" }
                         }
                         (code(&client.stdio_snippet(command, variables)))
-                        p.small.faint { "No token is needed; it works while this dashboard is closed, too." }
+                        p.small.faint { "No token is needed, and it works without this running Pegboard." }
                         @if !variables.is_empty() {
-                            p.small.faint { "The variables name the folders that this Pegboard uses, which are not the usual ones." }
+                            p.small.faint { "The variables point to the directories of this Pegboard, which are not the default ones." }
                         }
                     }
                 }
                 section.card aria-labelledby="http-title" {
-                    header { h2 id="http-title" { (client.name) " speaks to this Pegboard" } span.chip { "HTTP" } }
+                    header { h2 id="http-title" { (client.name) " connects to this Pegboard" } span.chip { "HTTP" } }
                     div.body.stack {
                         @match client.http_snippet(url, needs_token) {
                             Some(text) => {
                                 span.small.muted { "In " (client.file) ":" }
                                 (with_token(&text))
                                 @if needs_token { (token(client, request)) }
-                                @else { p.small.faint { "This Pegboard runs without a token: whoever can reach it on this machine may use it." } }
+                                @else { p.small.faint { "This Pegboard requires no token: every program on this machine may use it." } }
                             },
-                            None => p.muted { "This client takes no address in its file. Use the other way." },
+                            None => p.muted { "This client supports no URL in its file. Use stdio." },
                         }
                     }
                 }
@@ -91,7 +91,7 @@ fn ways(
     }
 }
 
-/// A text in which the token is a place that the page's script can fill.
+/// A snippet whose token placeholder the page's script can fill.
 fn with_token(text: &str) -> Markup {
     html! {
         div.code {
@@ -110,8 +110,8 @@ fn token(client: &Client, request: &PageRequest) -> Markup {
     html! {
         div.stack-tight {
             div.row {
-                button.slim type="button" id="show-token" disabled[!request.viewer.is_admin()] { "Put the token in" }
-                span.small.faint { "It lets a client call every tool. Keep it to yourself." }
+                button.slim type="button" id="show-token" disabled[!request.viewer.is_admin()] { "Insert the token" }
+                span.small.faint { "It allows calling every tool. Keep it secret." }
             }
             @if client.key == "codex" {
                 p.small.muted { "Set the variable in your shell: " code { "export PEGBOARD_TOKEN=" span data-token { (TOKEN) } } }
@@ -126,7 +126,7 @@ fn profiles(pages: &Pages, url: &str) -> Markup {
     html! {
         @if !names.is_empty() {
             section.card aria-labelledby="profiles-title" {
-                header { h2 id="profiles-title" { "Profiles" } p { "each offers a choice of servers" } }
+                header { h2 id="profiles-title" { "Profiles" } p { "each offers a selection of servers" } }
                 ul.list { @for name in &names {
                     li { code { (name) } span.wrap.muted { code { (url) "/" (name) } " or " code { "pegboard stdio --profile " (name) } } }
                 } }

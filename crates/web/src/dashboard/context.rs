@@ -1,11 +1,12 @@
-//! *Context*: what a model sees of all this, word for word, and what it costs.
+//! *Context*: exactly what a model sees, with its tokens.
 
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use pegboard_catalog::{Catalog, context_summary};
+use pegboard_catalog::Catalog;
 use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
+use pegboard_metatools::context_summary;
 
 use super::Pages;
 use super::components::{bar, code};
@@ -13,7 +14,7 @@ use super::display::{count, line, pretty, thousands};
 use super::page::{Page, Section, heading};
 use super::request::PageRequest;
 
-/// Servers whose costs are told one by one.
+/// Largest number of servers listed separately.
 const SERVERS: usize = 12;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
@@ -31,7 +32,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
                     header { h2 id="summary-title" { "Summary for a system prompt" } span.chip.num { (thousands(estimate_tokens(&summary))) " tokens" } }
                     div.body.stack {
                         (code(&summary))
-                        p.small.faint { "Also with " code { "pegboard context" } ". It stays under 500 tokens, whatever is configured." }
+                        p.small.faint { "Also printed by " code { "pegboard context" } ". It always stays under 500 tokens." }
                     }
                 }
                 (meta_tools(&surface))
@@ -40,7 +41,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         }
     };
     Page::new(Section::Context, "Context", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
@@ -62,7 +63,7 @@ fn meta_tools(surface: &str) -> Markup {
                     details { summary { "Definition" } (code(&pretty(tool.get()))) }
                 }
             }
-            footer.faint { "It holds no names and no counts: adding a server leaves a client's prompt cache valid." }
+            footer.faint { "It contains no server names or counts, so adding a server keeps a client's prompt cache valid." }
         }
     }
 }
@@ -101,13 +102,13 @@ fn costs(catalog: &Catalog, surface: u32) -> Markup {
         section.card aria-labelledby="costs-title" {
             header {
                 h2 id="costs-title" { "Without Pegboard" }
-                p.num { (thousands(all)) " tokens of definitions in every request; with it " (thousands(surface)) }
+                p.num { (thousands(all)) " tokens of definitions in every request; with Pegboard " (thousands(surface)) }
             }
             @if servers.is_empty() {
-                div.body { p.muted { "No tool is known yet. " a href="/add-server" { "Add a server" } " to see what its definitions would cost." } }
+                div.body { p.muted { "No tools are known yet. " a href="/add-server" { "Add a server" } " to see the tokens of its definitions." } }
             } @else {
                 table {
-                    caption.visually-hidden { "What the definitions of each server cost" }
+                    caption.visually-hidden { "Tokens of each server's definitions" }
                     thead { tr { th scope="col" { "Server" } th.tight.num scope="col" { "Tools" } th.tight.num scope="col" { "Tokens" } th.medium.half scope="col" { "Share" } } }
                     tbody {
                         @for (name, tools, tokens) in servers.iter().take(SERVERS) {

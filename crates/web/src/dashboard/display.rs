@@ -1,4 +1,4 @@
-//! Values as people read them: foreign text made harmless, numbers with separators, times relative to now.
+//! Formatting for display: untrusted text escaped, numbers with separators, relative times.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use pegboard_model::{Timestamp, UntrustedText};
 
 use super::indent::indented;
 
-/// Characters of a foreign text in one line of a list.
+/// Largest length of untrusted text in one line.
 const LINE: usize = 300;
-/// Characters of a foreign text in a block: more than any sound definition has, less than a page can bear.
+/// Largest length of untrusted text in a block: more than any legitimate definition, little enough for a page.
 const BLOCK: usize = 200_000;
 
-/// A foreign text in one line. What could deceive is visible, and markup is text.
+/// Untrusted text in one line. Hidden characters are escaped; markup is escaped by the template.
 pub(crate) fn line(text: &str) -> String {
     UntrustedText::new(text).shortened(LINE).to_string()
 }
 
-/// A foreign text with its line breaks.
+/// Untrusted text with its line breaks.
 pub(crate) fn block(text: &str) -> String {
     UntrustedText::block(text).shortened(BLOCK).to_string()
 }
 
-/// JSON as people read it, letter for letter.
+/// Indented JSON, otherwise verbatim.
 pub(crate) fn pretty(json: &str) -> String {
     block(&indented(json))
 }
@@ -40,7 +40,7 @@ pub(crate) fn thousands(number: impl TryInto<u64>) -> String {
     text
 }
 
-/// A number with its noun.
+/// A number with its noun, in the plural if needed.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", thousands(number as u64))
@@ -58,7 +58,7 @@ pub(crate) fn duration(duration: Duration) -> String {
     }
 }
 
-/// A moment, told as how long ago it was; the page's script keeps it true and adds the exact time.
+/// A relative time; the page's script updates it and adds the exact time.
 #[derive(Clone, Copy)]
 pub(crate) struct Ago {
     pub(crate) now: Timestamp,
@@ -71,11 +71,11 @@ impl Render for Ago {
             return html! { span.faint { "never" } };
         };
         let passed = self.now.since(then);
-        let words = match passed.as_secs() {
+        let text = match passed.as_secs() {
             0 => "just now".to_owned(),
             _ => format!("{} ago", duration(passed)),
         };
-        html! { span.nowrap data-at=(then.0) { (words) } }
+        html! { span.nowrap data-at=(then.0) { (text) } }
     }
 }
 

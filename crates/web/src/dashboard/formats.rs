@@ -1,4 +1,4 @@
-//! A tool as each model provider accepts it, and what that costs.
+//! A tool in each provider's format, with the losses of the conversion.
 
 use maud::{Markup, html};
 use pegboard_catalog::ToolView;
@@ -9,7 +9,7 @@ use super::components::code;
 use super::display::{count, line};
 use super::request::query_string;
 
-/// Losses that are shown of one conversion.
+/// Largest number of losses shown.
 const LOSSES: usize = 30;
 
 pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
@@ -21,7 +21,7 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
         .entry()
         .map(|entry| entry.description())
         .unwrap_or_default();
-    let examples = view.user_override().map(|words| words.examples.as_slice());
+    let examples = view.user_override().map(|user| user.examples.as_slice());
     let examples = examples.unwrap_or_default().iter();
     let source = SourceTool {
         name: view.exposed().as_str(),
@@ -35,7 +35,7 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
     let text = serde_json::to_string_pretty(&converted.definition).unwrap_or_default();
     html! {
         section.card id="formats" aria-labelledby="formats-title" {
-            header { h2 id="formats-title" { "Provider formats" } p { "as a model's request takes it" } }
+            header { h2 id="formats-title" { "Provider formats" } p { "as used in a request" } }
             div.body.stack {
                 nav.tabs aria-label="Formats" {
                     @for format in Format::all() {
@@ -44,10 +44,10 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
                     }
                 }
                 @if converted.losses.is_empty() {
-                    p.small.muted { "Nothing is lost on the way." }
+                    p.small.muted { "Nothing is lost in the conversion." }
                 } @else {
                     details {
-                        summary { (count(converted.losses.len(), "difference")) " from what the server wrote" }
+                        summary { (count(converted.losses.len(), "difference")) " from the server's definition" }
                         ul.stack-tight.small { @for loss in converted.losses.iter().take(LOSSES) {
                             li {
                                 (effect(loss.kind.effect())) " " (loss.kind.meaning())
@@ -65,12 +65,12 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
 }
 
 fn effect(effect: Effect) -> Markup {
-    let (word, class) = match effect {
+    let (label, class) = match effect {
         Effect::Undone => ("undone", "chip ok"),
         Effect::InWords => ("in words", "chip"),
         Effect::Wider => ("wider", "chip warn"),
         Effect::Narrower => ("narrower", "chip warn"),
         Effect::Unseen => ("unseen", "chip bad"),
     };
-    html! { span class=(class) { (word) } }
+    html! { span class=(class) { (label) } }
 }

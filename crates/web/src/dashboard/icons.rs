@@ -1,8 +1,8 @@
-//! Small line drawings, part of the page so that nothing more is fetched.
+//! Inline icons, so that no further file is fetched.
 
 use maud::{Markup, html};
 
-/// The pictures that there are.
+/// The icons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Icon {
     Overview,
@@ -21,7 +21,7 @@ pub(crate) enum Icon {
 }
 
 impl Icon {
-    /// The strokes, on a field of 16 by 16.
+    /// The SVG path on a 16 by 16 grid.
     fn path(self) -> &'static str {
         match self {
             Self::Overview => "M2.5 9V3h4.5v6zM9 13V7h4.5v6zM9 4.5V3h4.5v1.5zM2.5 13v-1.5H7V13z",
@@ -47,7 +47,7 @@ impl Icon {
     }
 }
 
-/// A picture that says nothing to those who listen; the words beside it do.
+/// An icon that is hidden from screen readers; the text beside it is read.
 pub(crate) fn icon(icon: Icon) -> Markup {
     html! {
         svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.4" stroke-linecap="round"
@@ -57,7 +57,7 @@ pub(crate) fn icon(icon: Icon) -> Markup {
     }
 }
 
-/// The mark: a board of holes, and one peg.
+/// The logo: a board of holes and one peg.
 pub(crate) fn mark() -> Markup {
     let places = [3.0, 8.0, 13.0];
     html! {

@@ -1,25 +1,24 @@
-//! JSON with line breaks, otherwise letter for letter: what a person agrees to must not lose a digit, a second key of
-//! the same name, or what a cut left over.
+//! Indents JSON without parsing it: what a person approves must not lose a digit, a duplicate key, or the rest of
+//! truncated text.
 
-/// Levels that are indented; deeper ones stay at this one.
+/// Largest indentation; deeper levels stay at this one.
 const LEVELS: usize = 40;
 
-/// The same JSON with a line for each member. White space between the parts is all that changes; a text that is no
-/// JSON keeps its letters, too.
+/// Puts each member on its own line. Only white space between tokens changes; invalid JSON keeps its characters too.
 pub(crate) fn indented(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 2);
     let mut level = 0_usize;
-    let mut letters = json.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
+    let mut chars = json.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
             '"' => {
-                out.push(letter);
-                copy_text(&mut letters, &mut out);
+                out.push(c);
+                copy_text(&mut chars, &mut out);
             }
             '{' | '[' => {
-                out.push(letter);
-                while letters.next_if(|next| next.is_ascii_whitespace()).is_some() {}
-                match letters.next_if(|next| matches!(next, '}' | ']')) {
+                out.push(c);
+                while chars.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                match chars.next_if(|next| matches!(next, '}' | ']')) {
                     Some(end) => out.push(end),
                     None => {
                         level += 1;
@@ -30,26 +29,26 @@ pub(crate) fn indented(json: &str) -> String {
             '}' | ']' => {
                 level = level.saturating_sub(1);
                 new_line(&mut out, level);
-                out.push(letter);
+                out.push(c);
             }
             ',' => {
-                out.push(letter);
+                out.push(c);
                 new_line(&mut out, level);
             }
             ':' => out.push_str(": "),
-            letter if letter.is_ascii_whitespace() => {}
-            letter => out.push(letter),
+            c if c.is_ascii_whitespace() => {}
+            c => out.push(c),
         }
     }
     out
 }
 
-fn copy_text(letters: &mut impl Iterator<Item = char>, out: &mut String) {
-    while let Some(letter) = letters.next() {
-        out.push(letter);
-        match letter {
+fn copy_text(chars: &mut impl Iterator<Item = char>, out: &mut String) {
+    while let Some(c) = chars.next() {
+        out.push(c);
+        match c {
             '"' => return,
-            '\\' => out.extend(letters.next()),
+            '\\' => out.extend(chars.next()),
             _ => {}
         }
     }

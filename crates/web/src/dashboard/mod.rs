@@ -1,25 +1,25 @@
-//! The dashboard: what is known and what happens, as pages that the server renders.
+//! The dashboard: server-rendered pages.
 //!
-//! Each screen is a handler that reads the present snapshot and a few functions from values to markup. What people do
-//! on a page goes through the API, sent by the page's script; pages themselves only read.
+//! Each screen is a handler that reads the current snapshot, and functions from values to markup. Actions go through
+//! the API, sent by the page's script; pages only read.
 //!
-//! Invariant: foreign text reaches a page through [`display`], and markup is escaped by the template.
-//! Invariant: no page holds more than a bounded number of rows, however much is known.
-//! Invariant: nothing in a page runs, styles or loads anything but our own files.
+//! Invariant: untrusted text reaches a page through [`display`], and markup is escaped by the template.
+//! Invariant: every page has a bounded number of rows.
+//! Invariant: a page runs, styles and loads only the embedded files.
 
-// The frame.
+// Frame.
 mod assets;
 mod icons;
 mod page;
 mod request;
 
-// What screens are made of.
+// Building blocks.
 mod components;
 mod display;
 mod indent;
 mod status;
 
-// The screens.
+// Screens.
 mod activity;
 mod add_server;
 mod approvals;
@@ -49,7 +49,7 @@ use crate::state::WebState;
 pub(crate) use assets::assets;
 pub(crate) use page::{is_page, login_page};
 
-/// What every screen reads.
+/// The state of all screens.
 #[derive(Clone)]
 pub(crate) struct Pages {
     web: WebState,

@@ -1,4 +1,4 @@
-//! *Overview*: how everything stands, and what a person should look at.
+//! *Overview*: servers, tools, tokens and errors at a glance.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use super::request::PageRequest;
 use super::status::{ServerStatus, Tone};
 use super::{Pages, add_server};
 
-/// Lines of the activity that are shown.
+/// Activity entries shown.
 const RECENT: usize = 8;
-/// Servers that are shown as running, and as failing.
+/// Largest number of running and of failing servers shown.
 const SHOWN: usize = 8;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
@@ -52,11 +52,11 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         },
     };
     Page::new(Section::Overview, "Overview", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
-/// What is wrong in the configuration files, each problem with its file and line.
+/// Problems in the configuration files, each with file and line.
 fn problems(pages: &Pages) -> Markup {
     let config_admin = pages.web.config_admin();
     let mut projects = config_admin.projects().into_iter();
@@ -67,7 +67,7 @@ fn problems(pages: &Pages) -> Markup {
         @if !problems.is_empty() {
             section.callout.warn aria-labelledby="problems" {
                 strong id="problems" { (count(problems.len(), "problem")) " in the configuration" }
-                span.small.muted { "What is wrong is not used; everything else is." }
+                span.small.muted { "Invalid parts are ignored; everything else works." }
                 @for problem in problems.iter().take(SHOWN) {
                     div.code.log { pre tabindex="0" { (block(problem)) } }
                 }
@@ -94,9 +94,9 @@ fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
     let legend = [
         (Tone::Ok, "known"),
         (Tone::Run, "running"),
-        (Tone::Warn, "to look at"),
+        (Tone::Warn, "need attention"),
         (Tone::Bad, "failed"),
-        (Tone::Off, "off"),
+        (Tone::Off, "inactive"),
     ];
     let parts: Vec<(&str, f64)> = legend
         .iter()
@@ -109,8 +109,8 @@ fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
                 span.value { (thousands(counts.servers.total as u64)) }
                 (bar("Servers by state", &parts))
                 div.legend {
-                    @for (tone, word) in legend {
-                        @if of(tone) > 0 { span class=(format!("state {}", tone.class())) { (of(tone)) " " (word) } }
+                    @for (tone, label) in legend {
+                        @if of(tone) > 0 { span class=(format!("state {}", tone.class())) { (of(tone)) " " (label) } }
                     }
                 }
             }
@@ -126,20 +126,20 @@ fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
 }
 
 fn tools_note(counts: &Statistics) -> String {
-    let told = [
+    let notes = [
         (counts.disabled, "not offered"),
         (counts.deprecated, "deprecated"),
-        (counts.rejected, "not accepted"),
+        (counts.rejected, "rejected"),
         (counts.conflicts, "hidden by a tool of the program"),
     ];
-    let told: Vec<String> = told
+    let notes: Vec<String> = notes
         .iter()
         .filter(|(number, _)| *number > 0)
-        .map(|(number, words)| format!("{} {words}", thousands(*number as u64)))
+        .map(|(number, note)| format!("{} {note}", thousands(*number as u64)))
         .collect();
-    match told.is_empty() {
-        true => "All that servers sent is offered.".to_owned(),
-        false => told.join(", "),
+    match notes.is_empty() {
+        true => "All received tools are offered.".to_owned(),
+        false => notes.join(", "),
     }
 }
 
@@ -152,8 +152,8 @@ fn tokens(counts: &Statistics) -> Markup {
         div.card.figure {
             span.label { "Tokens without Pegboard" }
             span.value { (thousands(without)) }
-            (bar("All of them", &[("warn", 1.0)]))
-            span.note { "All definitions, in every request of a model." }
+            (bar("All tokens", &[("warn", 1.0)]))
+            span.note { "All definitions, in every request." }
         }
         div.card.figure {
             span.label { a href="/context" { "Tokens with Pegboard" } }
@@ -162,7 +162,7 @@ fn tokens(counts: &Statistics) -> Markup {
                 @if without > with { small { (share) " % less" } }
             }
             (bar("Share of the tokens without Pegboard", &[("ok", with as f64), ("", saved as f64)]))
-            span.note { "Five tools that find and call all others, whatever is added." }
+            span.note { "Five meta tools that find and call all others." }
         }
     }
 }
@@ -174,7 +174,7 @@ fn running(health: &[ServerHealth], now: Timestamp) -> Markup {
         section.card aria-labelledby="running" {
             header { h2 id="running" { "Running now" } p { (count(up.len(), "server")) } }
             @if up.is_empty() {
-                (empty("Nothing runs", "A server is started when one of its tools is called, and stopped when it is idle.", &html! {}))
+                (empty("No server is running", "A server starts when one of its tools is called, and stops when it is idle.", &html! {}))
             } @else {
                 ul.list {
                     @for server in up.iter().take(SHOWN) {
@@ -183,7 +183,7 @@ fn running(health: &[ServerHealth], now: Timestamp) -> Markup {
                                 @if server.state == RunState::Busy { "busy" } @else { "running" }
                             }
                             a.name-link href=(format!("/servers/{}", server.server)) { (server.server) }
-                            span.end { "asked " (Ago { now, then: server.last_discovered }) }
+                            span.end { "refreshed " (Ago { now, then: server.last_discovered }) }
                         }
                     }
                 }
@@ -203,7 +203,7 @@ fn errors(catalog: &Catalog, now: Timestamp) -> Markup {
         section.card aria-labelledby="errors" {
             header { h2 id="errors" { "Last errors" } p { (count(failing.len(), "server")) } }
             @if failing.is_empty() {
-                (empty("No server fails", "Errors of servers appear here, with the next step.", &html! {}))
+                (empty("No errors", "Server errors appear here, with the next step.", &html! {}))
             } @else {
                 ul.list {
                     @for entry in failing.iter().take(SHOWN) {
@@ -232,7 +232,7 @@ fn recent(activity: &[Activity], now: Timestamp) -> Markup {
         section.card aria-labelledby="recent" {
             header { h2 id="recent" { "Recent activity" } a.small href="/activity" { "All activity" } }
             @if activity.is_empty() {
-                (empty("Nothing happened yet", "Calls, discoveries and decisions of people are told here.", &html! {
+                (empty("No activity yet", "Calls, discoveries and decisions appear here.", &html! {
                     a.button href="/connect" { "Connect a client" }
                 }))
             } @else {
@@ -242,15 +242,15 @@ fn recent(activity: &[Activity], now: Timestamp) -> Markup {
     }
 }
 
-/// What a person sees who starts with nothing.
+/// The first steps, shown without any configured server.
 fn welcome(pages: &Pages) -> Markup {
     html! {
         div.card { div.body {
-            (empty("No server is configured yet", "Three steps lead to an agent that finds and calls your tools.", &html! {}))
+            (empty("No server is configured yet", "Three steps to an agent that finds and calls your tools.", &html! {}))
             ol.steps {
                 li { div.stack-tight {
                     strong { "Add a server" }
-                    span.muted { "One of your own, or the small built-in one to try things with." }
+                    span.muted { "One of your own, or the small built-in example server." }
                     div.row {
                         a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
                         a.button href=(add_server::example_link(pages)) { "Try the example server" }
@@ -258,7 +258,7 @@ fn welcome(pages: &Pages) -> Markup {
                 } }
                 li { div.stack-tight {
                     strong { "Connect a client" }
-                    span.muted { "Claude Code, Cursor, VS Code and others: " a href="/connect" { "what to paste into each" } "." }
+                    span.muted { "Claude Code, Cursor, VS Code and others: " a href="/connect" { "configuration snippets" } "." }
                 } }
                 li { div.stack-tight {
                     strong { "Ask for something" }

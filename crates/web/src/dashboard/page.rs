@@ -1,4 +1,4 @@
-//! The frame of every screen: head, navigation, heading, and the headers that keep it shut.
+//! The frame of every screen: head, navigation, heading and security headers.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
@@ -13,11 +13,11 @@ use super::assets::address;
 use super::icons::{Icon, icon, mark};
 use super::request::PageRequest;
 
-/// Nothing but our own files, and no code or style inside the page.
+/// Allows only the embedded files, and no inline code or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
 connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The places that the navigation leads to.
+/// The sections of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Overview,
@@ -73,11 +73,11 @@ impl Page {
         }
     }
 
-    /// The screen as an answer: whole, or without its frame when only that is wanted.
-    pub(crate) async fn answer(self, pages: &Pages, request: &PageRequest) -> Response {
-        // A person looks at what there is, so servers that were never discovered are discovered now.
+    /// Renders the screen: a whole page, or only its content for a fragment request.
+    pub(crate) async fn render(self, pages: &Pages, request: &PageRequest) -> Response {
+        // Opening a page discovers undiscovered servers in the background.
         pages.hub().discover_unknown_in_background();
-        // An inbox that cannot be read shows no number here, and the reason on its own screen.
+        // If the inbox cannot be read, its own screen shows the reason.
         let waiting = pages
             .hub()
             .approvals()
@@ -99,7 +99,7 @@ impl Page {
                 frame.around(pages, Some(&content))
             }
         };
-        // A fragment tells a page that is open already what there is now, be it nothing.
+        // A fragment updates an open page, so a missing subject is not an error.
         let status = match request.is_fragment() {
             true => StatusCode::OK,
             false => self.status,
@@ -108,7 +108,7 @@ impl Page {
     }
 }
 
-/// What is around the content of every screen.
+/// The frame around the content of a screen.
 struct Frame<'a> {
     section: Option<Section>,
     title: &'a str,
@@ -118,7 +118,7 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// A whole page. Without content its script fetches that.
+    /// Renders a whole page. Without content, its script fetches it.
     fn around(&self, pages: &Pages, content: Option<&Markup>) -> Markup {
         html! {
             (DOCTYPE)
@@ -169,7 +169,7 @@ impl Frame<'_> {
                         }
                     }
                     div.side-foot {
-                        span.live id="live" data-state="wait" title="Whether this page learns of changes at once" { "connecting" }
+                        span.live id="live" data-state="wait" title="Whether this page updates live" { "connecting" }
                         span.num title="Version" { (pages.web.version()) }
                         button.icon.quiet type="button" id="theme" aria-label="Light or dark" title="Light or dark" {
                             (icon(Icon::Theme))
@@ -184,8 +184,7 @@ impl Frame<'_> {
     }
 }
 
-/// The number of calls that wait, as a link to them; present and hidden when there are none, so that the page's
-/// script finds its place.
+/// The number of waiting calls. The element exists even for zero, so that the page's script can update it.
 fn badge(id: &str, waiting: usize) -> Markup {
     html! {
         span id=(id) data-live="approvals" {
@@ -200,7 +199,7 @@ fn badges(waiting: usize) -> Markup {
     html! { (badge("badge-top", waiting)) (badge("badge-side", waiting)) }
 }
 
-/// The question before what cannot be undone; filled by the page's script.
+/// The confirmation dialog for irreversible actions; filled by the page's script.
 fn confirmation() -> Markup {
     html! {
         dialog id="confirm" aria-labelledby="confirm-title" {
@@ -227,13 +226,13 @@ fn head(title: &str) -> Markup {
     }
 }
 
-/// Whether one of the screens is at this address, as a whole page.
-pub(crate) fn is_page(address: &Uri) -> bool {
-    let is_fragment = address.query().unwrap_or_default().contains("fragment");
-    !is_fragment && section_at(address.path()).is_some()
+/// Whether a URL is a screen as a whole page.
+pub(crate) fn is_page(url: &Uri) -> bool {
+    let is_fragment = url.query().unwrap_or_default().contains("fragment");
+    !is_fragment && section_at(url.path()).is_some()
 }
 
-/// The section that a path belongs to.
+/// The section of a path.
 fn section_at(path: &str) -> Option<Section> {
     if path == "/add-server" {
         return Some(Section::Servers);
@@ -244,8 +243,8 @@ fn section_at(path: &str) -> Option<Section> {
     section.map(|(section, ..)| *section)
 }
 
-/// A screen without anything that is known: for a browser that has not shown the key of its login yet. The page's
-/// script shows it, and fetches the content.
+/// A screen without content, for a browser that has not sent its page key yet. The page's script sends it and fetches
+/// the content.
 pub(crate) fn empty_frame(pages: &Pages, path: &str, theme: Option<&'static str>) -> Response {
     let frame = Frame {
         section: section_at(path),
@@ -257,7 +256,7 @@ pub(crate) fn empty_frame(pages: &Pages, path: &str, theme: Option<&'static str>
     with_security_headers(frame.around(pages, None))
 }
 
-/// The page on which people log in. Its script reads the one-time code from the address, where only it can see it.
+/// The login page. Its script reads the one-time code from the fragment of the URL, which is not sent to servers.
 pub(crate) fn login_page() -> Response {
     let markup = html! {
         (DOCTYPE)
@@ -272,10 +271,10 @@ pub(crate) fn login_page() -> Response {
                         div.brand { (mark()) "Pegboard" }
                         div.stack-tight {
                             h1 { "Log in" }
-                            p.muted data-without-code { "Open the link that " code { "pegboard up" } " printed, or get a new one with " code { "pegboard dashboard" } "." }
+                            p.muted data-without-code { "Open the link printed by " code { "pegboard up" } ", or get a new one with " code { "pegboard dashboard" } "." }
                             p.muted data-with-code hidden { "This link logs one browser in, once." }
                         }
-                        div.callout.bad id="problem" role="alert" hidden { strong { "That did not work" } span {} }
+                        div.callout.bad id="problem" role="alert" hidden { strong { "Login failed" } span {} }
                         form.stack id="login" {
                             div.field data-without-code {
                                 label for="code" { "One-time code" }
@@ -293,7 +292,7 @@ pub(crate) fn login_page() -> Response {
     with_security_headers(markup)
 }
 
-/// HTML with the headers that let nothing else in.
+/// An HTML response with the security headers.
 fn with_security_headers(markup: Markup) -> Response {
     let PreEscaped(text) = markup;
     let headers: [(HeaderName, &str); 6] = [
@@ -313,12 +312,12 @@ fn with_security_headers(markup: Markup) -> Response {
     response
 }
 
-/// A heading with a sentence under it.
+/// A heading with a subtitle.
 pub(crate) fn heading(title: &str, lead: &str) -> Markup {
     html! { div.page-head { div.titles { h1 { (title) } p.lead { (lead) } } } }
 }
 
-/// The same with buttons.
+/// A heading with a subtitle and buttons.
 pub(crate) fn heading_with_actions(title: &str, lead: &str, actions: &Markup) -> Markup {
     html! {
         div.page-head {

@@ -1,4 +1,4 @@
-//! Who looks at a page, and how: what the request says beside its path.
+//! Page requests: the viewer, the theme and the query.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::COOKIE;
@@ -11,36 +11,36 @@ use super::Pages;
 use super::page::empty_frame;
 use crate::role::Authorized;
 
-/// The cookie in which the page's script keeps the theme that a person chose.
+/// The cookie with the chosen theme, set by the page's script.
 const THEME_COOKIE: &str = "pegboard_theme";
-/// Bytes of a query string that are read.
+/// Largest query string, in bytes.
 const QUERY_MAX: usize = 4_096;
-/// Values of a query string that are read.
+/// Largest number of query parameters.
 const VALUES_MAX: usize = 32;
 
-/// One look at a page.
+/// A request for a page.
 pub(crate) struct PageRequest {
-    /// Who looks.
+    /// The client.
     pub(crate) viewer: Authorized,
-    /// `light` or `dark`, when the person chose one.
+    /// `light` or `dark`, if the user chose one.
     pub(crate) theme: Option<&'static str>,
     query: Vec<(String, String)>,
 }
 
 impl PageRequest {
-    /// A value of the query; an empty one counts as none.
+    /// A query parameter, unless it is empty.
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         let value = self.query.iter().find(|(key, _)| key == name);
         let value = value.map(|(_, value)| value.trim());
         value.filter(|value| !value.is_empty())
     }
 
-    /// Whether only what may have changed is wanted, without the frame around it.
+    /// Whether only the content is requested, without the frame.
     pub(crate) fn is_fragment(&self) -> bool {
         self.query("fragment").is_some()
     }
 
-    /// The page that is wanted, from 1.
+    /// The requested page, from 1.
     pub(crate) fn page(&self) -> usize {
         let page = self.query("page").and_then(|page| page.parse().ok());
         page.unwrap_or(1).max(1)
@@ -50,7 +50,7 @@ impl PageRequest {
 impl FromRequestParts<Pages> for PageRequest {
     type Rejection = Response;
 
-    /// A browser without the page key gets the frame of the page, whose script has it and fetches the content.
+    /// A browser without the page key gets an empty frame, whose script sends the key and fetches the content.
     async fn from_request_parts(parts: &mut Parts, pages: &Pages) -> Result<Self, Response> {
         let cookies = parts.headers.get_all(COOKIE).into_iter();
         let cookies = cookies.filter_map(|value| value.to_str().ok());
@@ -89,7 +89,7 @@ fn read_query(query: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A query string of these values, without those that are empty; with its `?`.
+/// A query string with `?`, without empty values.
 pub(crate) fn query_string(values: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, value) in values.iter().filter(|(_, value)| !value.is_empty()) {
@@ -101,14 +101,14 @@ pub(crate) fn query_string(values: &[(&str, &str)]) -> String {
     text
 }
 
-/// What needs no escape in an address.
+/// Characters that need no escaping in a URL.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// A text as one piece of an address.
+/// Escapes a text for one URL segment.
 pub(crate) fn escaped(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }

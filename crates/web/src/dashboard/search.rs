@@ -1,4 +1,4 @@
-//! *Search*: what a model would find for a request, and why.
+//! *Search*: what a model would find for a query, and why.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -14,22 +14,22 @@ use super::page::{Page, Section, heading};
 use super::request::{PageRequest, escaped};
 use super::status::policy_chip;
 
-/// Hits that are shown.
+/// Number of hits shown.
 const HITS: usize = 20;
-/// Characters of a request that are looked for.
-const REQUEST: usize = 500;
+/// Largest length of a query.
+const MAX_QUERY_CHARS: usize = 500;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let text: String = request
         .query("q")
         .unwrap_or_default()
         .chars()
-        .take(REQUEST)
+        .take(MAX_QUERY_CHARS)
         .collect();
     let catalog = pages.hub().catalog();
     let has_tools = catalog.tools().next().is_some();
     let finder = pages.hub().finder(None).explaining();
-    // Encoding a request takes milliseconds of computing, so it does not hold up who else is served.
+    // Encoding a query takes milliseconds of CPU time, so it must not block other requests.
     let searching = {
         let (catalog, text) = (catalog.clone(), text.clone());
         tokio::task::spawn_blocking(move || {
@@ -40,8 +40,8 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
     };
     let list = match (text.is_empty(), has_tools) {
         (_, false) => empty(
-            "No tool is known yet",
-            "Add a server first; then ask for what should be done.",
+            "No tools are known yet",
+            "Add a server first, then search for what you need.",
             &html! {
                 a.button.primary href="/add-server" { "Add a server" }
             },
@@ -49,16 +49,16 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         (true, _) => hints(),
         _ => searching
             .await
-            .unwrap_or_else(|_| empty("The search failed", "Try other words.", &html! {})),
+            .unwrap_or_else(|_| empty("The search failed", "Try another query.", &html! {})),
     };
     let head = heading(
         "Search",
-        "Say what should be done, as a model would. Each hit tells what speaks for it.",
+        "Describe a task, as a model would. Each hit shows its score.",
     );
     let body = html! {
         form.filters role="search" action="/search" data-filter="results" {
             div.find {
-                input type="search" name="q" value=(line(&text)) placeholder="for example: how many words has this text" aria-label="What should be done" autocomplete="off" data-slash autofocus[text.is_empty()];
+                input type="search" name="q" value=(line(&text)) placeholder="for example: count the words of a text" aria-label="Query" autocomplete="off" data-slash autofocus[text.is_empty()];
                 (icon(Icon::Search))
                 kbd aria-hidden="true" { "/" }
             }
@@ -67,20 +67,20 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         div id="results" data-live="catalog" { (list) }
     };
     Page::new(Section::Search, "Search", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
 fn hints() -> Markup {
     html! {
-        div.card { (empty("What should be done?", "Words, a tool's name, or both. Typos and other words for the same are understood.", &html! {})) }
+        div.card { (empty("What do you want to do?", "Use words, a tool name, or both. Typos and synonyms are understood.", &html! {})) }
     }
 }
 
 fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
     if found.hits.is_empty() {
         return html! {
-            div.card { (empty("Nothing fits", "No tool has to do with these words. Say it in another way, or look through all tools.", &html! {
+            div.card { (empty("No matches", "No tool matches this query. Rephrase it, or browse all tools.", &html! {
                 a.button href="/tools" { "All tools" }
             })) }
         };
@@ -92,15 +92,15 @@ fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
         .max(f32::MIN_POSITIVE);
     let way = match found.by_meaning {
         SemanticCoverage::All => "by words and by meaning",
-        SemanticCoverage::Some => "by words, and by meaning as far as tools were read for it",
+        SemanticCoverage::Some => "by words, and partly by meaning",
         SemanticCoverage::None => "by words",
     };
     html! {
         div.stack {
             p.small.muted {
                 (count(found.total, "tool")) " found " (way) "."
-                @if misses_meaning { " More is being read; ask again in a moment." }
-                @if let Some(server) = found.server { " The request names the server " a href=(format!("/servers/{}", server.name())) { (server.name()) } "." }
+                @if misses_meaning { " Indexing is in progress; search again in a moment." }
+                @if let Some(server) = found.server { " The query names the server " a href=(format!("/servers/{}", server.name())) { (server.name()) } "." }
             }
             (legend())
             ol.card.list data-keys { @for (at, hit) in found.hits.iter().enumerate() { (row(at + 1, hit, best)) } }
@@ -117,7 +117,7 @@ fn legend() -> Markup {
         ("p5", "server"),
         ("p6", "memory"),
     ];
-    html! { div.legend { @for (class, word) in parts { span { span class=(format!("key {class}")) {} (word) } } } }
+    html! { div.legend { @for (class, label) in parts { span { span class=(format!("key {class}")) {} (label) } } } }
 }
 
 fn row(rank: usize, hit: &Hit<'_>, best: f32) -> Markup {
@@ -150,19 +150,19 @@ fn explanation(why: &ScoreExplanation, score: f32, best: f32) -> Markup {
         ("p4", part(why.coverage)),
         ("p5", part(why.server)),
         ("p6", part(why.memory)),
-        // What it lacks to the best hit stays empty.
+        // The distance to the best hit stays empty.
         ("none", part(best - score)),
     ];
     html! {
-        (bar("What makes up its score", &parts))
+        (bar("Parts of the score", &parts))
         details.small {
             summary { "Why: " (reasons(why)) }
             dl.facts {
                 @if let Some(name) = &why.name {
                     dt { "name" } dd { (match name.kind {
-                        NameMatchKind::Exact => "the request is its name".to_owned(),
-                        NameMatchKind::Prefix => "its name starts with the request".to_owned(),
-                        NameMatchKind::Typo(typos) => format!("its name, but for {}", count(usize::from(typos), "typo")),
+                        NameMatchKind::Exact => "the query is its name".to_owned(),
+                        NameMatchKind::Prefix => "its name starts with the query".to_owned(),
+                        NameMatchKind::Typo(typos) => format!("its name, except for {}", count(usize::from(typos), "typo")),
                     }) " " (figure(name.score)) }
                 }
                 @if !why.matched.is_empty() {
@@ -170,10 +170,10 @@ fn explanation(why: &ScoreExplanation, score: f32, best: f32) -> Markup {
                         li {
                             code { (line(&word.word)) }
                             @match word.via {
-                                MatchKind::Same => " as ",
-                                MatchKind::Joined => " joined, as ",
-                                MatchKind::Synonym => " means about ",
-                                MatchKind::Typo => " perhaps meant as ",
+                                MatchKind::Same => " matches ",
+                                MatchKind::Joined => " joined, matches ",
+                                MatchKind::Synonym => " is a synonym of ",
+                                MatchKind::Typo => " with a typo, matches ",
                             }
                             code { (line(&word.term_text)) }
                             " in its " (word.fields.iter().map(|field| field.as_str()).collect::<Vec<_>>().join(", "))
@@ -181,19 +181,19 @@ fn explanation(why: &ScoreExplanation, score: f32, best: f32) -> Markup {
                         }
                     } } }
                 }
-                @if why.coverage != 0.0 { dt { "coverage" } dd { "how much of its name these words are " (figure(why.coverage)) } }
+                @if why.coverage != 0.0 { dt { "coverage" } dd { "how much of its name the words cover " (figure(why.coverage)) } }
                 @if why.meaning != 0.0 { dt { "meaning" } dd {
-                    "how close the request is to what it says it does " (figure(why.meaning))
+                    "similarity of the query to its description " (figure(why.meaning))
                     @if let Some((document, short)) = why.cosines { span.faint { " · cosine " (format!("{document:.2}")) " with its text, " (format!("{short:.2}")) " with its name" } }
                 } }
-                @if why.server != 0.0 { dt { "server" } dd { "how close its server is to the request " (figure(why.server)) } }
-                @if why.memory != 0.0 { dt { "memory" } dd { "requests like this one led to it before " (figure(why.memory)) } }
+                @if why.server != 0.0 { dt { "server" } dd { "similarity of its server to the query " (figure(why.server)) } }
+                @if why.memory != 0.0 { dt { "memory" } dd { "similar queries led to it before " (figure(why.memory)) } }
             }
         }
     }
 }
 
-/// The parts in a few words, the heaviest first.
+/// The largest parts of the score, in short.
 fn reasons(why: &ScoreExplanation) -> String {
     let words: Vec<String> = why
         .matched
@@ -218,8 +218,12 @@ fn reasons(why: &ScoreExplanation) -> String {
     ];
     parts.retain(|(weight, _)| *weight > 0.0);
     parts.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let told: Vec<String> = parts.into_iter().map(|(_, words)| words).take(3).collect();
-    told.join(", ")
+    let reasons: Vec<String> = parts
+        .into_iter()
+        .map(|(_, reason)| reason)
+        .take(3)
+        .collect();
+    reasons.join(", ")
 }
 
 fn figure(value: f32) -> Markup {

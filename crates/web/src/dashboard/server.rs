@@ -1,4 +1,4 @@
-//! One server: how it stands, what it is, what it last said, what it has.
+//! One server: status, facts, tools, policy, configuration and log.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -15,7 +15,9 @@ use super::display::{Ago, line, thousands};
 use super::icons::{Icon, icon};
 use super::page::{Page, Section};
 use super::request::PageRequest;
-use super::server_cards::{configuration, last_discovery, logs, policies, rejected, tools, words};
+use super::server_cards::{
+    configuration, instructions, last_discovery, logs, policies, rejected, tools,
+};
 use super::servers::enable_button;
 use super::status::ServerStatus;
 use super::trust;
@@ -39,10 +41,10 @@ pub(super) async fn show(
     let status = ServerStatus::of(entry, health.as_ref());
     let review = pages.web.config_admin().review(name);
     let is_reviewed = entry.spec.approval != TrustState::Granted && review.is_some();
-    let mut written = pages.web.config_admin().config_values(name);
+    let mut values = pages.web.config_admin().config_values(name);
     if is_reviewed {
-        // The notice shows these as they are; masked, they would look like something else.
-        written.retain(|(key, _)| !is_of_transport(key));
+        // The trust notice shows these values unmasked, so the masked ones are left out.
+        values.retain(|(key, _)| !is_of_transport(key));
     }
     let log = pages.web.config_admin().logs(name).await;
     let now = pages.now();
@@ -59,17 +61,17 @@ pub(super) async fn show(
                 div.stack {
                     div id="delta" data-live="catalog" { (last_discovery(entry, pages.hub().last_delta(name), now)) }
                     div id="policies" data-live="catalog" data-settles { (policies(entry, &request)) }
-                    div id="config" data-live="catalog" { (configuration(entry, &written)) }
-                    div id="words" data-live="catalog" { (words(entry)) }
+                    div id="config" data-live="catalog" { (configuration(entry, &values)) }
+                    div id="instructions" data-live="catalog" { (instructions(entry)) }
                 }
             }
         }
     };
     let page = Page::new(Section::Servers, name.as_str(), head(entry, status), body);
-    page.answer(&pages, &request).await
+    page.render(&pages, &request).await
 }
 
-/// Whether a key of the configuration says what runs.
+/// Whether a configuration key is part of the transport.
 fn is_of_transport(key: &str) -> bool {
     let first = key.split('.').next().unwrap_or_default();
     let keys = ["args", "bearer", "command", "cwd", "env", "headers", "url"];
@@ -78,13 +80,13 @@ fn is_of_transport(key: &str) -> bool {
 
 fn head(entry: &ServerEntry, status: ServerStatus) -> Markup {
     let name = entry.name();
-    let leads = entry.spec.description.as_deref();
+    let description = entry.spec.description.as_deref();
     html! {
         div.page-head id="head" data-live="catalog" {
             div.titles {
                 nav.crumbs aria-label="Where this is" { a href="/servers" { "Servers" } span aria-hidden="true" { "/" } }
                 div.row { h1 { (name) } (status.render()) }
-                @if let Some(text) = leads { p.lead { (line(text)) } }
+                @if let Some(text) = description { p.lead { (line(text)) } }
             }
             div.actions {
                 button type="button" data-call=(format!("POST /api/v1/servers/{name}/refresh")) data-refresh
@@ -93,7 +95,7 @@ fn head(entry: &ServerEntry, status: ServerStatus) -> Markup {
                 button.warns type="button" data-call=(format!("DELETE /api/v1/servers/{name}")) data-admin
                     data-done=(format!("`{name}` was removed")) data-next="/servers"
                     data-confirm=(format!("Remove `{name}`?"))
-                    data-confirm-text="It is taken out of the configuration file, and what is known of its tools is forgotten. Its tools leave at once."
+                    data-confirm-text="It is removed from the configuration file, and its known tools are deleted."
                     data-confirm-yes="Remove" { "Remove" }
             }
         }
@@ -104,12 +106,12 @@ fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) ->
     html! {
             @if entry.spec.approval != TrustState::Granted { (trust::notice(entry, review, is_admin)) }
             @if let Some(note) = entry.record.last_error.as_ref().filter(|_| entry.spec.enabled) {
-                @let kept = entry.record.tools.len();
+                @let known = entry.record.tools.len();
                 (failure("The last discovery failed", note))
-                @if kept > 0 { p.small.muted { "Its " (thousands(kept as u64)) " tools as last known stay in use." } }
+                @if known > 0 { p.small.muted { "Its " (thousands(known as u64)) " known tools stay in use." } }
             }
             @if !entry.spec.enabled {
-                div.callout { strong { "This server is disabled" } span { "Its tools are neither listed, found nor callable." } }
+                div.callout { strong { "This server is disabled" } span { "Its tools are not listed, found or callable." } }
             }
     }
 }
@@ -123,8 +125,8 @@ fn facts(
     let record = &entry.record;
     let tokens: u64 = record.tools.iter().map(|tool| u64::from(tool.tokens)).sum();
     let era = record.era.map(|era| match era {
-        pegboard_model::Era::Legacy => "with a handshake",
-        pegboard_model::Era::Modern => "without a handshake",
+        pegboard_model::Era::Legacy => "legacy",
+        pegboard_model::Era::Modern => "modern",
     });
     html! {
         section.card aria-labelledby="facts-title" {
@@ -134,26 +136,26 @@ fn facts(
                 dt { "Discovery" } dd {
                     (entry.status().as_str())
                     @if entry.stale { " " span.chip.warn { "stale" } }
-                    span.faint { " · last answer " (Ago { now, then: record.discovered_at }) }
+                    span.faint { " · last success " (Ago { now, then: record.discovered_at }) }
                     @if record.attempted_at != record.discovered_at {
-                        span.faint { " · last try " (Ago { now, then: record.attempted_at }) }
+                        span.faint { " · last attempt " (Ago { now, then: record.attempted_at }) }
                     }
                 }
-                dt { "Tools" } dd.num { (thousands(record.tools.len() as u64)) span.faint { " · " (thousands(tokens)) " tokens if all were listed" } }
+                dt { "Tools" } dd.num { (thousands(record.tools.len() as u64)) span.faint { " · " (thousands(tokens)) " tokens if listed in full" } }
                 @let offers = &record.offers;
                 @if offers.prompts.len() + offers.resources.len() + offers.templates.len() > 0 {
-                    dt { "Beside tools" } dd.num {
+                    dt { "Also offers" } dd.num {
                         (offers.prompts.len()) " prompts, " (offers.resources.len()) " resources, " (offers.templates.len()) " templates"
                     }
                 }
                 @if let Some(info) = &record.info {
-                    dt { "Calls itself" } dd { (line(&info.name)) " " span.faint { (line(&info.version)) } }
+                    dt { "Server info" } dd { (line(&info.name)) " " span.faint { (line(&info.version)) } }
                 }
                 @if let Some(version) = &record.protocol_version {
                     dt { "Protocol" } dd { code { (line(version)) } @if let Some(era) = era { span.faint { " · " (era) } } }
                 }
                 @if let Some(failures) = health.map(|health| health.failures).filter(|failures| *failures > 0) {
-                    dt { "Failures in a row" } dd.num { (failures) }
+                    dt { "Consecutive failures" } dd.num { (failures) }
                 }
             } }
         }
@@ -166,11 +168,11 @@ async fn unknown(pages: &Pages, server: &str, request: &PageRequest) -> Response
         "No server `{}` is configured; it may have been removed.",
         line(server)
     );
-    let body = html! { div.card { (empty("It is not there", &text, &html! {
+    let body = html! { div.card { (empty("Not found", &text, &html! {
         a.button href="/servers" { "All servers" }
         a.button.primary href="/add-server" { "Add a server" }
     })) } };
     let mut page = Page::new(Section::Servers, "No such server", head, body);
     page.status = StatusCode::NOT_FOUND;
-    page.answer(pages, request).await
+    page.render(pages, request).await
 }

@@ -16,12 +16,12 @@ use super::display::{Ago, count, duration, line, thousands};
 use super::request::{PageRequest, escaped};
 use super::status::policy_chip;
 
-/// Tools, changes and refused tools that are shown of one server; the rest is a click away.
+/// Largest number of tools, changes and rejected tools shown.
 const ROWS: usize = 20;
-/// Lines of the log that are shown.
+/// Log lines shown.
 const LOG_LINES: usize = 200;
 
-/// The policies that a person can choose.
+/// The selectable policies.
 pub(super) const POLICIES: [Policy; 4] =
     [Policy::Allow, Policy::Ask, Policy::Deny, Policy::Disable];
 
@@ -32,7 +32,7 @@ pub(super) fn tools(entry: &Arc<ServerEntry>) -> Markup {
         section.card aria-labelledby="tools-title" {
             header { h2 id="tools-title" { "Tools" } @if all > ROWS { a.small href=(link) { "All " (thousands(all as u64)) } } }
             @if all == 0 {
-                (empty("No tools are known", "They are asked for when they are first needed, or now with Refresh.", &html! {}))
+                (empty("No tools are known", "They are discovered when first needed, or now with Refresh.", &html! {}))
             } @else {
                 table data-keys {
                     caption.visually-hidden { "Tools of this server" }
@@ -74,23 +74,23 @@ pub(super) fn last_discovery(
                     Some(last) => {
                         @let took = duration(std::time::Duration::from_millis(last.duration_ms));
                         @if entry.status() == DiscoveryStatus::Failed {
-                            span.small.muted { "The last answer came " (Ago { now, then: Some(last.at) }) ", in " (took) ":" }
+                            span.small.muted { "The last success was " (Ago { now, then: Some(last.at) }) ", in " (took) ":" }
                         } @else {
-                            span { "ApiResult in " (took) "." }
+                            span { "Succeeded in " (took) "." }
                         }
                         (delta(&last.delta))
                     },
                     None if entry.record.is_known() => p.muted {
-                        "Its tools were asked for " (Ago { now, then: entry.record.discovered_at }) ", before this Pegboard was started. Refresh shows what changed since."
+                        "It was discovered " (Ago { now, then: entry.record.discovered_at }) ", before this Pegboard started. Refresh shows what changed since."
                     },
-                    None => p.muted { "It did not answer yet." },
+                    None => p.muted { "Not discovered yet." },
                 }
             }
         }
     }
 }
 
-/// What a discovery changed.
+/// The changes of a discovery.
 fn delta(delta: &Delta) -> Markup {
     let names = |names: Vec<&str>| {
         html! {
@@ -100,7 +100,7 @@ fn delta(delta: &Delta) -> Markup {
     };
     html! {
         @if delta.is_empty() {
-            span.muted { "Nothing changed: " (count(delta.unchanged, "tool")) " as before." }
+            span.muted { "No changes: " (count(delta.unchanged, "tool")) "." }
         } @else {
             @if !delta.added.is_empty() {
                 span { span.chip.ok { "+" (thousands(delta.added.len() as u64)) } " new" }
@@ -113,10 +113,10 @@ fn delta(delta: &Delta) -> Markup {
                 } }
             }
             @if !delta.removed.is_empty() {
-                span { span.chip.bad { "−" (thousands(delta.removed.len() as u64)) } " gone" }
+                span { span.chip.bad { "−" (thousands(delta.removed.len() as u64)) } " removed" }
                 (names(delta.removed.iter().map(String::as_str).collect()))
             }
-            span.small.faint { (count(delta.unchanged, "tool")) " as before" }
+            span.small.faint { (count(delta.unchanged, "tool")) " unchanged" }
         }
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn rejected(entry: &ServerEntry) -> Markup {
     html! {
         @if !rejections.is_empty() {
             section.card aria-labelledby="rejected-title" {
-                header { h2 id="rejected-title" { "Not accepted" } p { (thousands(rejections.len() as u64)) } }
+                header { h2 id="rejected-title" { "Rejected tools" } p { (thousands(rejections.len() as u64)) } }
                 ul.list { @for rejection in rejections.iter().take(ROWS) {
                     li { div.stack-tight.grow {
                         span { code { (line(&rejection.tool)) } " " span.chip.warn { (rejection.reason.code()) } }
@@ -144,12 +144,12 @@ pub(super) fn policies(entry: &ServerEntry, request: &PageRequest) -> Markup {
     let is_admin = request.viewer.is_admin();
     html! {
         section.card aria-labelledby="policy-title" {
-            header { h2 id="policy-title" { "Policy" } p { "what may be done with its tools" } }
+            header { h2 id="policy-title" { "Policy" } p { "for its tools" } }
             div.body.stack {
                 div.row.between {
                     label for="server-policy" { "All tools of this server" }
                     select id="server-policy" data-policy=(name) data-pattern="" disabled[!is_admin] {
-                        option value="" selected[entry.spec.policy.is_none()] { "as for all servers" }
+                        option value="" selected[entry.spec.policy.is_none()] { "default" }
                         @for policy in POLICIES { option value=(policy.as_str()) selected[entry.spec.policy == Some(policy)] { (policy.as_str()) } }
                     }
                 }
@@ -161,22 +161,22 @@ pub(super) fn policies(entry: &ServerEntry, request: &PageRequest) -> Markup {
                             tr data-row=(pattern) {
                                 td { code { (line(pattern)) } }
                                 td.tight { (policy_chip(*policy, false)) }
-                                td.tight { button.slim.quiet type="button" data-drop-rule=(pattern) data-server=(name) data-admin aria-label=(format!("Take out the rule for {}", line(pattern))) { "Take out" } }
+                                td.tight { button.slim.quiet type="button" data-drop-rule=(pattern) data-server=(name) data-admin aria-label=(format!("Remove the rule for {}", line(pattern))) { "Remove" } }
                             }
                         } }
                     }
                 }
-                p.small.faint { "The closest rule decides: a tool's own before a pattern, a pattern before this one." }
+                p.small.faint { "The most specific rule decides: a tool's own rule before a pattern, a pattern before this one." }
             }
         }
     }
 }
 
-pub(super) fn configuration(entry: &ServerEntry, written: &[(String, String)]) -> Markup {
+pub(super) fn configuration(entry: &ServerEntry, values: &[(String, String)]) -> Markup {
     let spec = &entry.spec;
     let label = match spec.transport {
-        Transport::Stdio { .. } => "Runs exactly",
-        Transport::Http { .. } => "Reached at",
+        Transport::Stdio { .. } => "Command",
+        Transport::Http { .. } => "URL",
     };
     html! {
         section.card aria-labelledby="config-title" {
@@ -192,15 +192,15 @@ pub(super) fn configuration(entry: &ServerEntry, written: &[(String, String)]) -
                     } }
                 }
                 dl.facts.small {
-                    @for (key, value) in written {
+                    @for (key, value) in values {
                         dt { code { (line(key)) } } dd { code { (line(value)) } }
                     }
-                    dt { "fresh for" } dd { (duration(spec.ttl)) }
-                    dt { "discovery within" } dd { (duration(spec.timeouts.discovery)) }
-                    dt { "call within" } dd { (duration(spec.timeouts.call)) }
-                    dt { "stopped after idle" } dd { (duration(spec.timeouts.idle)) }
+                    dt { "TTL" } dd { (duration(spec.ttl)) }
+                    dt { "discovery timeout" } dd { (duration(spec.timeouts.discovery)) }
+                    dt { "call timeout" } dd { (duration(spec.timeouts.call)) }
+                    dt { "idle timeout" } dd { (duration(spec.timeouts.idle)) }
                 }
-                p.small.faint { "Values that may be secret are shown as " code { "***" } "." }
+                p.small.faint { "Possible secrets are shown as " code { "***" } "." }
             }
         }
     }
@@ -220,11 +220,11 @@ fn origin(origin: &Origin) -> Markup {
     }
 }
 
-pub(super) fn words(entry: &ServerEntry) -> Markup {
+pub(super) fn instructions(entry: &ServerEntry) -> Markup {
     html! {
         @if let Some(text) = entry.record.instructions.as_deref().filter(|text| !text.trim().is_empty()) {
-            section.card aria-labelledby="words-title" {
-                header { h2 id="words-title" { "Its instructions for models" } p { "foreign text" } }
+            section.card aria-labelledby="instructions-title" {
+                header { h2 id="instructions-title" { "Instructions for models" } p { "written by the server" } }
                 div.body { p.pre-line.small { (UntrustedText::block(text).shortened(4_000)) } }
             }
         }
@@ -234,7 +234,7 @@ pub(super) fn words(entry: &ServerEntry) -> Markup {
 pub(super) fn logs(server: &ServerName, read: ToolResult<String>) -> Markup {
     html! {
         section.card.log aria-labelledby="log-title" {
-            header { h2 id="log-title" { "Log" } p { "what it wrote to its standard error" } }
+            header { h2 id="log-title" { "Log" } p { "standard error" } }
             div.body id="log" data-live="catalog activity" {
                 @match read {
                     Ok(text) if text.trim().is_empty() => p.muted { "Server " code { (server) } " has written nothing yet." },

@@ -1,4 +1,4 @@
-//! *Servers*: every configured server and how it stands.
+//! *Servers*: the configured servers with their status.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::request::PageRequest;
 use super::status::{CRASHED, ServerStatus, policy_chip};
 use super::{Pages, add_server};
 
-/// Servers on one page.
+/// Page size.
 const ROWS: usize = 100;
 
-/// The states by which the list can be narrowed, and the words that each takes in.
+/// The filters by state, with the status labels of each.
 const STATES: &[(&str, &[&str])] = &[
     ("known", &["known", "known, stale"]),
     ("running", &["running", "busy"]),
     ("failed", &["failed", CRASHED]),
-    ("waiting", &["needs consent", "changed, needs consent"]),
+    ("not trusted", &["not trusted", "changed, not trusted"]),
     ("disabled", &["disabled"]),
 ];
 
@@ -40,10 +40,10 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .collect();
     let text = request.query("q").unwrap_or_default().to_lowercase();
     let state = request.query("state").unwrap_or_default();
-    let words = STATES
+    let labels = STATES
         .iter()
         .find(|(name, _)| *name == state)
-        .map(|(_, words)| *words);
+        .map(|(_, labels)| *labels);
     let chosen: Vec<(&Arc<ServerEntry>, ServerStatus)> = catalog
         .servers()
         .map(|entry| {
@@ -56,12 +56,12 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
             let is_named = text
                 .split_whitespace()
                 .all(|word| matches_word(entry, word));
-            is_named && words.is_none_or(|words| words.contains(&status.word))
+            is_named && labels.is_none_or(|labels| labels.contains(&status.label))
         })
         .collect();
     let head = heading_with_actions(
         "Servers",
-        "Known from configuration and from what each last said. Looking starts none of them.",
+        "All configured servers with their last known tools. Viewing this page starts none.",
         &html! {
             button type="button" data-call="POST /api/v1/refresh" data-body=r#"{"force":true}"# data-refresh {
                 (icon(Icon::Refresh)) "Refresh all"
@@ -75,12 +75,12 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         (filters(&text, state))
         div.card id="list" data-live="catalog" {
             @if total == 0 {
-                (empty("No server is configured yet", "A server brings tools: a program on this machine, or an address.", &html! {
+                (empty("No server is configured yet", "A server provides tools: a program on this machine, or a URL.", &html! {
                     a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
                     a.button href=(add_server::example_link(&pages)) { "Try the example server" }
                 }))
             } @else if chosen.is_empty() {
-                (empty("No server matches", "Other words, or another state, may find it.", &html! { a.button href="/servers" { "Show all" } }))
+                (empty("No server matches", "Change the filter or the state.", &html! { a.button href="/servers" { "Show all" } }))
             } @else {
                 (table(chosen.iter().skip((page - 1) * ROWS).take(ROWS), pages.now()))
                 (Pager { path: "/servers", values: &[("q", &text), ("state", state)], page, size: ROWS, total: chosen.len(), noun: "servers" }.render())
@@ -88,7 +88,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         }
     };
     Page::new(Section::Servers, "Servers", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
@@ -110,7 +110,7 @@ fn filters(text: &str, state: &str) -> Markup {
                 kbd aria-hidden="true" { "/" }
             }
             select name="state" aria-label="State" {
-                option value="" { "Every state" }
+                option value="" { "All states" }
                 @for (name, _) in STATES { option value=(name) selected[*name == state] { (name) } }
             }
             noscript { button type="submit" { "Filter" } }
@@ -130,7 +130,7 @@ fn table<'a>(
                 th.tight scope="col" { "State" }
                 th.tight.num scope="col" { "Tools" }
                 th.tight.num.medium scope="col" { "Tokens" }
-                th.tight.medium scope="col" { "Asked" }
+                th.tight.medium scope="col" { "Refreshed" }
                 th.tight.wide scope="col" { "Policy" }
                 th.tight.medium scope="col" { span.visually-hidden { "Actions" } }
             } }
@@ -173,9 +173,9 @@ fn row(entry: &Arc<ServerEntry>, status: ServerStatus, now: Timestamp) -> Markup
     }
 }
 
-/// The button that switches a server on or off.
+/// The button that enables or disables a server.
 pub(super) fn enable_button(name: &ServerName, enabled: bool, class: &str) -> Markup {
-    let (path, word, done) = match enabled {
+    let (path, label, done) = match enabled {
         true => (
             "disable",
             "Disable",
@@ -185,6 +185,6 @@ pub(super) fn enable_button(name: &ServerName, enabled: bool, class: &str) -> Ma
     };
     html! {
         button class=(class) type="button" data-call=(format!("POST /api/v1/servers/{name}/{path}")) data-done=(format!("`{name}` {done}"))
-            data-admin aria-label=(format!("{word} {name}")) { (word) }
+            data-admin aria-label=(format!("{label} {name}")) { (label) }
     }
 }

@@ -1,11 +1,11 @@
-//! The words and colours for how things stand.
+//! Labels and colours of states.
 
 use maud::{Markup, html};
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_hub::{RunState, ServerHealth};
 use pegboard_model::{ActivityKind, Annotations, DiscoveryStatus, Policy, TrustState};
 
-/// The tones of the colour system; each is a class of the style sheet.
+/// Colour classes of the style sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tone {
     Bad,
@@ -27,13 +27,13 @@ impl Tone {
     }
 }
 
-/// The state of a server whose process ended although nothing stopped it.
-pub(crate) const CRASHED: &str = "ended by itself";
+/// The label of a server whose process ended unexpectedly.
+pub(crate) const CRASHED: &str = "crashed";
 
-/// How a server stands, in one word. What a person should look at comes before what is fine.
+/// The status of a server. States that need attention take precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerStatus {
-    pub(crate) word: &'static str,
+    pub(crate) label: &'static str,
     pub(crate) tone: Tone,
     pub(crate) is_busy: bool,
 }
@@ -41,13 +41,13 @@ pub(crate) struct ServerStatus {
 impl ServerStatus {
     pub(crate) fn of(entry: &ServerEntry, health: Option<&ServerHealth>) -> Self {
         let state = health.map_or(RunState::Configured, |health| health.state);
-        let still = |word, tone| Self {
-            word,
+        let idle = |label, tone| Self {
+            label,
             tone,
             is_busy: false,
         };
-        let moving = |word| Self {
-            word,
+        let active = |label| Self {
+            label,
             tone: Tone::Run,
             is_busy: true,
         };
@@ -57,41 +57,41 @@ impl ServerStatus {
             entry.status(),
             state,
         ) {
-            (false, ..) => still("disabled", Tone::Off),
-            (_, TrustState::Pending, ..) => still("needs consent", Tone::Warn),
-            (_, TrustState::Changed, ..) => still("changed, needs consent", Tone::Warn),
-            (_, _, DiscoveryStatus::Discovering, _) => moving("discovering"),
-            (_, _, _, RunState::Busy) => moving("busy"),
-            (_, _, DiscoveryStatus::Failed, _) => still("failed", Tone::Bad),
-            (_, _, _, RunState::Running) => still("running", Tone::Run),
+            (false, ..) => idle("disabled", Tone::Off),
+            (_, TrustState::Pending, ..) => idle("not trusted", Tone::Warn),
+            (_, TrustState::Changed, ..) => idle("changed, not trusted", Tone::Warn),
+            (_, _, DiscoveryStatus::Discovering, _) => active("discovering"),
+            (_, _, _, RunState::Busy) => active("busy"),
+            (_, _, DiscoveryStatus::Failed, _) => idle("failed", Tone::Bad),
+            (_, _, _, RunState::Running) => idle("running", Tone::Run),
             _ if health.is_some_and(|health| health.crashed_at.is_some()) => {
-                still(CRASHED, Tone::Warn)
+                idle(CRASHED, Tone::Warn)
             }
-            (_, _, DiscoveryStatus::Never, _) => still("never asked", Tone::Off),
-            _ if entry.stale => still("known, stale", Tone::Warn),
-            _ => still("known", Tone::Ok),
+            (_, _, DiscoveryStatus::Never, _) => idle("undiscovered", Tone::Off),
+            _ if entry.stale => idle("known, stale", Tone::Warn),
+            _ => idle("known", Tone::Ok),
         }
     }
 
     pub(crate) fn render(self) -> Markup {
         let busy = if self.is_busy { " busy" } else { "" };
-        html! { span class=(format!("state {}{busy}", self.tone.class())) { (self.word) } }
+        html! { span class=(format!("state {}{busy}", self.tone.class())) { (self.label) } }
     }
 }
 
-/// A policy as a chip. A tool that asks only when a person is there says so.
+/// A policy as a chip.
 pub(crate) fn policy_chip(policy: Policy, asks_if_possible: bool) -> Markup {
-    let (word, class) = match (policy, asks_if_possible) {
+    let (label, class) = match (policy, asks_if_possible) {
         (Policy::Allow, true) => ("asks if possible", "chip warn"),
         (Policy::Allow, false) => ("allow", "chip"),
         (Policy::Ask, _) => ("ask", "chip warn"),
         (Policy::Deny, _) => ("deny", "chip bad"),
         (Policy::Disable, _) => ("disable", "chip bad"),
     };
-    html! { span class=(class) { (word) } }
+    html! { span class=(class) { (label) } }
 }
 
-/// How a tool stands, in one word.
+/// The status of a tool.
 pub(crate) fn tool_status(view: &ToolView<'_>) -> (&'static str, Tone) {
     if !view.enabled() {
         return ("not offered", Tone::Off);
@@ -110,13 +110,13 @@ pub(crate) fn tool_status(view: &ToolView<'_>) -> (&'static str, Tone) {
     }
 }
 
-/// What a server hints about a tool, as chips; hints that were not given are left out.
+/// A tool's annotations as chips; absent ones are left out.
 pub(crate) fn hint_chips(hints: Annotations) -> Markup {
-    let told = [
+    let rows = [
         (
             hints.read_only,
             "read-only",
-            "changes things",
+            "not read-only",
             "chip ok",
             "chip",
         ),
@@ -136,14 +136,14 @@ pub(crate) fn hint_chips(hints: Annotations) -> Markup {
         ),
         (
             hints.open_world,
-            "reaches out",
-            "stays local",
+            "open world",
+            "closed world",
             "chip",
             "chip",
         ),
     ];
     html! {
-        @for (hint, yes, no, class_yes, class_no) in told {
+        @for (hint, yes, no, class_yes, class_no) in rows {
             @match hint {
                 Some(true) => span class=(class_yes) { (yes) },
                 Some(false) => span class=(class_no) { (no) },
@@ -153,7 +153,7 @@ pub(crate) fn hint_chips(hints: Annotations) -> Markup {
     }
 }
 
-/// Whether a line of the activity log tells of something good.
+/// The colour of an activity entry.
 pub(crate) fn outcome_tone(kind: ActivityKind, outcome: &str) -> Tone {
     match (kind, outcome) {
         (ActivityKind::Config, _) | (_, "asked") => Tone::Off,

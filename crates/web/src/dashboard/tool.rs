@@ -1,4 +1,4 @@
-//! One tool: what it takes, what may be done with it, and a way to try it.
+//! One tool: parameters, policy, formats, and a form to try it.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -16,7 +16,7 @@ use super::request::{PageRequest, escaped};
 use super::server_cards::POLICIES;
 use super::status::{hint_chips, policy_chip, tool_status};
 
-/// Bytes of a schema that a form is made of; beyond it there is the JSON editor.
+/// Largest schema for which a form is generated; otherwise only the JSON editor is available.
 const FORM_SCHEMA_BYTES: usize = 256 * 1024;
 
 pub(super) async fn show(
@@ -32,32 +32,37 @@ pub(super) async fn show(
         Ok(view) => view,
         Err(error) => return unknown(&pages, &error, &request).await,
     };
-    let told = describe(&view);
+    let details = describe(&view);
     let body = html! {
         div.stack {
-            div id="notices" data-live="catalog" { (notices(&view, &told)) }
+            div id="notices" data-live="catalog" { (notices(&view, &details)) }
             div.two-one {
                 div.stack {
-                    (description(&told))
-                    div id="parameters" data-live="catalog" { (parameters(&told.parameters)) }
-                    (examples(&told))
+                    (description(&details))
+                    div id="parameters" data-live="catalog" { (parameters(&details.parameters)) }
+                    (examples(&details))
                 }
                 div.stack {
-                    (try_form(&view, &told))
+                    (try_form(&view, &details))
                     div id="policy" data-live="catalog" { (policy(&pages, &view, &request)) }
-                    (related(&told))
+                    (related(&details))
                 }
             }
             (formats(&view, request.query("format")))
             (definition(&view))
         }
     };
-    let page = Page::new(Section::Tools, told.name.clone(), head(&view, &told), body);
-    page.answer(&pages, &request).await
+    let page = Page::new(
+        Section::Tools,
+        details.name.clone(),
+        head(&view, &details),
+        body,
+    );
+    page.render(&pages, &request).await
 }
 
-fn head(view: &ToolView<'_>, told: &Description) -> Markup {
-    let (word, tone) = tool_status(view);
+fn head(view: &ToolView<'_>, details: &Description) -> Markup {
+    let (label, tone) = tool_status(view);
     html! {
         div.page-head id="head" data-live="catalog" {
             div.titles.stack-tight {
@@ -65,44 +70,44 @@ fn head(view: &ToolView<'_>, told: &Description) -> Markup {
                     a href="/tools" { "Tools" } span aria-hidden="true" { "/" }
                     @match view.server() {
                         Some(server) => a href=(format!("/servers/{server}")) { (server) },
-                        None => span { "of the program itself" },
+                        None => span { "host program" },
                     }
                     span aria-hidden="true" { "/" }
                 }
                 h1.mono { (line(view.name())) }
                 div.row {
-                    span class=(format!("state {}", tone.class())) { (word) }
+                    span class=(format!("state {}", tone.class())) { (label) }
                     (policy_chip(view.policy(), view.asks_if_possible()))
                     (hint_chips(view.annotations()))
                     span.chip { (line(view.category())) }
                     span.chip.num { (thousands(view.tokens())) " tokens" }
                 }
-                p.small.faint { "Models call it " code { (told.name) } " · "
-                    button.link type="button" data-copy-text=(told.name) { "Copy name" } }
+                p.small.faint { "Exposed as " code { (details.name) } " · "
+                    button.link type="button" data-copy-text=(details.name) { "Copy name" } }
             }
         }
     }
 }
 
-fn notices(view: &ToolView<'_>, told: &Description) -> Markup {
+fn notices(view: &ToolView<'_>, details: &Description) -> Markup {
     html! {
-        @if let Some(why) = &told.deprecated {
+        @if let Some(why) = &details.deprecated {
             div.callout.warn { strong { "Deprecated" } span { (line(why)) } }
         }
-        @if let Some(note) = &told.note {
+        @if let Some(note) = &details.note {
             div.callout.warn { strong { "Look-alike name" } span { (line(note)) } }
         }
         @if !view.enabled() {
-            div.callout.warn { strong { "Not offered" } span { "It is neither listed, found nor callable: its server or a policy switches it off." } }
+            div.callout.warn { strong { "Not offered" } span { "It is not listed, found or callable: its server or a policy disables it." } }
         }
     }
 }
 
-fn description(told: &Description) -> Markup {
+fn description(details: &Description) -> Markup {
     html! {
         section.card aria-labelledby="about-title" {
-            header { h2 id="about-title" { @match &told.title { Some(title) => (line(title)), None => "Description" } } p { "as its server says" } }
-            div.body { p.pre-line { (UntrustedText::block(&told.description).shortened(8_000)) } }
+            header { h2 id="about-title" { @match &details.title { Some(title) => (line(title)), None => "Description" } } p { "written by the server" } }
+            div.body { p.pre-line { (UntrustedText::block(&details.description).shortened(8_000)) } }
         }
     }
 }
@@ -112,11 +117,11 @@ fn parameters(parameters: &[Parameter]) -> Markup {
         section.card aria-labelledby="parameters-title" {
             header { h2 id="parameters-title" { "Parameters" } p { (parameters.len()) } }
             @if parameters.is_empty() {
-                div.body { p.muted { "It takes no arguments, or does not say which." } }
+                div.body { p.muted { "It has no documented parameters." } }
             } @else {
                 table {
                     caption.visually-hidden { "Parameters" }
-                    thead { tr { th scope="col" { "Name" } th scope="col" { "What it takes" } } }
+                    thead { tr { th scope="col" { "Name" } th scope="col" { "Type and description" } } }
                     tbody { @for parameter in parameters { (parameter_row(parameter)) } }
                 }
             }
@@ -128,7 +133,7 @@ fn parameter_row(parameter: &Parameter) -> Markup {
     let about = html! {
         @if let Some(text) = &parameter.description { span.pre-line { (block(text)) } }
         @if let Some(choices) = &parameter.choices {
-            div.words { @for choice in choices.iter().take(40) { code { (line(&told(choice))) } }
+            div.words { @for choice in choices.iter().take(40) { code { (line(&choice_text(choice))) } }
                 @if choices.len() > 40 { span.small.faint { "and " (choices.len() - 40) " more" } } }
         }
         @if let Some(default) = &parameter.default { div.small.faint { "default " code { (line(&default.to_string())) } } }
@@ -144,19 +149,19 @@ fn parameter_row(parameter: &Parameter) -> Markup {
     }
 }
 
-/// A value that is listed: texts without their quotes, which would only be in the way.
-fn told(value: &serde_json::Value) -> String {
+/// An allowed value; strings without quotes.
+fn choice_text(value: &serde_json::Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn examples(told: &Description) -> Markup {
+fn examples(details: &Description) -> Markup {
     html! {
-        @if !told.examples.is_empty() {
+        @if !details.examples.is_empty() {
             section.card aria-labelledby="examples-title" {
                 header { h2 id="examples-title" { "Examples" } }
-                div.body.stack { @for example in &told.examples {
+                div.body.stack { @for example in &details.examples {
                     @let text = serde_json::to_string_pretty(&example.arguments).unwrap_or_default();
                     div.stack-tight {
                         @if let Some(about) = &example.description { span { (line(about)) } }
@@ -176,30 +181,30 @@ fn examples(told: &Description) -> Markup {
 fn definition(view: &ToolView<'_>) -> Markup {
     html! {
         section.card aria-labelledby="raw-title" {
-            header { h2 id="raw-title" { "Raw definition" } p { "as the server wrote it, with white space added" } }
+            header { h2 id="raw-title" { "Raw definition" } p { "from the server, with white space added" } }
             div.body { details { summary { "Show" } (code(&pretty(view.definition()))) } }
         }
     }
 }
 
-/// The form is made by the page's script from the schema; without it there is the JSON editor.
-fn try_form(view: &ToolView<'_>, told: &Description) -> Markup {
+/// The page's script generates the form from the schema; otherwise the JSON editor is shown.
+fn try_form(view: &ToolView<'_>, details: &Description) -> Markup {
     let schema = view.input_schema();
     let schema = if schema.len() <= FORM_SCHEMA_BYTES {
         schema
     } else {
         "{}"
     };
-    let example = told
+    let example = details
         .examples
         .first()
         .map(|example| example.arguments.to_string());
     html! {
-        section.card id="try" aria-labelledby="try-title" data-tool=(told.name) data-schema=(schema)
+        section.card id="try" aria-labelledby="try-title" data-tool=(details.name) data-schema=(schema)
             data-example=(example.as_deref().unwrap_or("{}")) {
             header {
                 h2 id="try-title" { "Try it" }
-                div.tabs role="group" aria-label="How to write the arguments" {
+                div.tabs role="group" aria-label="Input mode" {
                     button type="button" data-mode="form" aria-pressed="true" { "Form" }
                     button type="button" data-mode="json" aria-pressed="false" { "JSON" }
                 }
@@ -212,8 +217,8 @@ fn try_form(view: &ToolView<'_>, told: &Description) -> Markup {
                 }
                 div.row {
                     button.primary type="submit" disabled[!view.enabled()] { "Run" }
-                    @if view.annotations().destructive == Some(true) { span.small.fault { "Its server says that it may destroy something." } }
-                    @else { span.small.faint { "It really runs: its server is started." } }
+                    @if view.annotations().destructive == Some(true) { span.small.fault { "Annotated as destructive." } }
+                    @else { span.small.faint { "This runs the tool and starts its server." } }
                 }
             }
             div.body.stack id="try-result" aria-live="polite" hidden {}
@@ -222,7 +227,7 @@ fn try_form(view: &ToolView<'_>, told: &Description) -> Markup {
 }
 
 fn policy(pages: &Pages, view: &ToolView<'_>, request: &PageRequest) -> Markup {
-    let weighed = pages.hub().explain_policy(view.exposed().as_str()).ok();
+    let explained = pages.hub().explain_policy(view.exposed().as_str()).ok();
     let server = view.server().map(ServerName::as_str).unwrap_or_default();
     let own = view
         .entry()
@@ -231,11 +236,11 @@ fn policy(pages: &Pages, view: &ToolView<'_>, request: &PageRequest) -> Markup {
         section.card aria-labelledby="policy-title" {
             header { h2 id="policy-title" { "Policy" } (policy_chip(view.policy(), view.asks_if_possible())) }
             div.body.stack {
-                @if let Some((_, weighed)) = &weighed {
-                    p { "Decided by " code.wrap { (line(&weighed.decision.rule)) } }
-                    @if weighed.rules.len() > 1 {
+                @if let Some((_, explained)) = &explained {
+                    p { "Decided by " code.wrap { (line(&explained.decision.rule)) } }
+                    @if explained.rules.len() > 1 {
                         details { summary { "Rules that lost" }
-                            ul.stack-tight.small { @for rule in &weighed.rules {
+                            ul.stack-tight.small { @for rule in &explained.rules {
                                 @if let Some(why) = &rule.lost_because {
                                     li { (policy_chip(rule.policy, false)) " " code { (line(&rule.rule)) } " " span.faint { (line(why)) } }
                                 }
@@ -255,12 +260,12 @@ fn policy(pages: &Pages, view: &ToolView<'_>, request: &PageRequest) -> Markup {
     }
 }
 
-fn related(told: &Description) -> Markup {
+fn related(details: &Description) -> Markup {
     html! {
-        @if !told.related.is_empty() {
+        @if !details.related.is_empty() {
             section.card aria-labelledby="related-title" {
                 header { h2 id="related-title" { "Related" } }
-                ul.list { @for name in told.related.iter().take(10) {
+                ul.list { @for name in details.related.iter().take(10) {
                     li { a.mono.wrap href=(format!("/tools/{}", escaped(name))) { (line(name)) } }
                 } }
             }
@@ -286,5 +291,5 @@ async fn unknown(pages: &Pages, error: &ToolError, request: &PageRequest) -> Res
     } else {
         StatusCode::BAD_REQUEST
     };
-    page.answer(pages, request).await
+    page.render(pages, request).await
 }

@@ -1,4 +1,4 @@
-//! *Tools*: every tool that is known, narrowed as one types, a page at a time.
+//! *Tools*: all known tools, filtered while typing, in pages.
 
 use std::collections::BTreeSet;
 
@@ -17,16 +17,16 @@ use super::request::{PageRequest, escaped, query_string};
 use super::server_cards::POLICIES;
 use super::status::{policy_chip, tool_status};
 
-/// Tools on one page.
+/// Page size.
 const ROWS: usize = 50;
-/// Servers and categories that a list of choices holds.
+/// Largest number of servers and categories in a filter.
 const CHOICES: usize = 500;
-/// Words of a filter that are looked at.
+/// Largest number of words in a filter.
 const WORDS: usize = 8;
 
-/// Takes in every tool, offered or not.
+/// Includes tools that are not offered.
 const EVERY_STATE: &str = "all";
-/// How a tool can stand, as the filter names it; without a choice there are those that are offered.
+/// The filters by status; by default only offered tools are shown.
 const STATES: [&str; 6] = [
     EVERY_STATE,
     "not offered",
@@ -36,7 +36,7 @@ const STATES: [&str; 6] = [
     "server failed",
 ];
 
-/// What the list is narrowed by.
+/// The filter of the list.
 struct Filter<'a> {
     text: &'a str,
     words: Vec<String>,
@@ -118,12 +118,12 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
     let list = html! {
         div.card id="list" data-live="catalog" {
             @if is_empty {
-                (empty("No tool is known yet", "Tools come with servers; add one, or ask those that are there.", &html! {
+                (empty("No tools are known yet", "Add a server, or refresh the existing ones.", &html! {
                     a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
                     a.button href="/servers" { "Servers" }
                 }))
             } @else if shown.is_empty() {
-                (empty("No tool matches", "The filter looks at names and summaries. Search also finds tools by what they mean.", &html! {
+                (empty("No tool matches", "The filter matches names and summaries. Search also finds tools by meaning.", &html! {
                     a.button href="/tools" { "Clear the filter" }
                     a.button.primary href=(format!("/search{}", query_string(&[("q", filter.text)]))) { "Search instead" }
                 }))
@@ -133,13 +133,10 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
             }
         }
     };
-    let head = heading(
-        "Tools",
-        "All that servers offer and what may be done with each.",
-    );
+    let head = heading("Tools", "All tools of all servers, with their policies.");
     let body = html! { (controls(&catalog, &filter)) (list) };
     Page::new(Section::Tools, "Tools", head, body)
-        .answer(&pages, &request)
+        .render(&pages, &request)
         .await
 }
 
@@ -153,24 +150,24 @@ fn controls(catalog: &Catalog, filter: &Filter<'_>) -> Markup {
                 kbd aria-hidden="true" { "/" }
             }
             select name="server" aria-label="Server" {
-                option value="" { "Every server" }
+                option value="" { "All servers" }
                 @for entry in catalog.servers().take(CHOICES) {
                     option value=(entry.name()) selected[entry.name().as_str() == filter.server] { (entry.name()) }
                 }
             }
             select name="category" aria-label="Category" {
-                option value="" { "Every category" }
+                option value="" { "All categories" }
                 @for category in categories.into_iter().take(CHOICES) {
                     option value=(line(category)) selected[category == filter.category] { (line(category)) }
                 }
             }
             select name="policy" aria-label="Policy" {
-                option value="" { "Every policy" }
+                option value="" { "All policies" }
                 @for policy in POLICIES { option value=(policy.as_str()) selected[filter.policy == Some(policy)] { (policy.as_str()) } }
             }
             select name="state" aria-label="Status" {
                 option value="" { "Offered" }
-                @for state in STATES { option value=(state) selected[state == filter.state] { @if state == EVERY_STATE { "Every status" } @else { (state) } } }
+                @for state in STATES { option value=(state) selected[state == filter.state] { @if state == EVERY_STATE { "All statuses" } @else { (state) } } }
             }
             @if filter.by_tokens { input type="hidden" name="sort" value="tokens"; }
             noscript { button type="submit" { "Filter" } }
@@ -186,7 +183,7 @@ fn table(shown: &[ToolView<'_>], filter: &Filter<'_>) -> Markup {
         }
         format!("/tools{}", query_string(&values))
     };
-    let order = |is_so: bool, word: &'static str| is_so.then_some(word);
+    let order = |is_sorted: bool, direction: &'static str| is_sorted.then_some(direction);
     html! {
         table data-keys {
             caption.visually-hidden { "Tools" }
@@ -202,7 +199,7 @@ fn table(shown: &[ToolView<'_>], filter: &Filter<'_>) -> Markup {
     }
 }
 
-/// The category without the server's name before it, which stands beside it already.
+/// The category without the server's name, which is already shown.
 fn category(view: &ToolView<'_>) -> String {
     let whole = view.category();
     let server = view.server().map_or("", |server| server.as_str());
@@ -214,7 +211,7 @@ fn category(view: &ToolView<'_>) -> String {
 }
 
 fn row(view: &ToolView<'_>) -> Markup {
-    let (word, tone) = tool_status(view);
+    let (label, tone) = tool_status(view);
     html! {
         tr.pick {
             th scope="row" {
@@ -227,7 +224,7 @@ fn row(view: &ToolView<'_>) -> Markup {
             td.tight.wide.muted { (category(view)) }
             td.tight { (policy_chip(view.policy(), view.asks_if_possible())) }
             td.tight.num.medium { (thousands(view.tokens())) }
-            td.tight.medium { span class=(format!("state {}", tone.class())) { (word) } }
+            td.tight.medium { span class=(format!("state {}", tone.class())) { (label) } }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a person sees before trusting a project's server: everything that runs, and everything it receives.
+//! The trust review of a project's server: everything it runs and receives.
 
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
@@ -7,7 +7,7 @@ use pegboard_model::TrustState;
 
 use super::components::inline_code;
 
-/// The notice on the page of a server that is not trusted. All texts of a review are escaped already.
+/// The notice on the page of an untrusted server. Texts of a review are already escaped.
 pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
     let name = entry.name();
     html! {
@@ -17,14 +17,14 @@ pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin
                 @else { "A project's file defines this server, and it is not trusted yet" }
             }
             @match review.filter(|_| is_admin) {
-                Some(review) => (reviewed(review)),
+                Some(review) => (review_details(review)),
                 None => span { "Log in with " code { "pegboard dashboard" } " to see what it would run, or use " code { "pegboard trust " (name) } "." },
             }
         }
     }
 }
 
-fn reviewed(review: &TrustReview) -> Markup {
+fn review_details(review: &TrustReview) -> Markup {
     let name = &review.server;
     html! {
         p.small { "Defined in " code { (review.place()) } }
@@ -33,7 +33,7 @@ fn reviewed(review: &TrustReview) -> Markup {
         }
         @if let Some(shown) = &review.shown { (definition(shown)) }
         @match &review.refused {
-            Some(why) => p { strong { "It cannot be trusted: " (why) "." } " Shorten the definition, or read it and write the server into your own config file." },
+            Some(why) => p { strong { "It cannot be trusted: " (why) "." } " Shorten the definition, or review it and add the server to your own config file." },
             None => div.row {
                 button.primary.slim type="button" data-call=(format!("POST /api/v1/servers/{name}/trust"))
                     data-body=(format!(r#"{{"definitionHash":"{}"}}"#, review.hash)) data-admin
@@ -45,15 +45,15 @@ fn reviewed(review: &TrustReview) -> Markup {
 }
 
 fn definition(shown: &ShownDefinition) -> Markup {
-    let runs = match shown.transport {
-        "http" => "It would be reached at exactly this address:",
+    let intro = match shown.transport {
+        "http" => "It would connect to exactly this URL:",
         _ => "It would run exactly this:",
     };
     html! {
-        span { (runs) }
+        span { (intro) }
         code.command.exact { (shown.command) }
         @if let Some(folder) = &shown.folder {
-            span { "in the folder" }
+            span { "in the directory" }
             code.command.exact { (folder) }
         }
         (values("with these variables:", "=", &shown.variables))

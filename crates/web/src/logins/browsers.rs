@@ -1,4 +1,4 @@
-//! Browsers that are logged in, each known by a name in its cookie and by the key that its pages present.
+//! Logged-in browsers, each identified by a cookie and a page key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,18 +10,18 @@ use pegboard_model::{Clock, Secret, Timestamp};
 
 use super::random_token;
 
-/// A browser that shows nothing for so long is forgotten.
+/// A login without requests for this long ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(12 * 3600);
-/// A browser is forgotten after this time, whatever it shows.
+/// A login ends after this time in any case.
 const MAX_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Browsers that are logged in at once; a new one takes the place of the one that was idle for longest.
+/// Maximum number of logins; a new one replaces the one that was idle for longest.
 const MAX_BROWSERS: usize = 64;
-/// How old the stored time of the last request may get. A restart makes a login look idle for at most this much longer.
+/// How often the time of the last request is stored. After a restart a login looks idle for at most this much longer.
 const SEEN_STORE_INTERVAL: Duration = Duration::from_secs(600);
 /// Hex digits of a login's id.
 const ID_LENGTH: usize = 8;
 
-/// A login as it is stored: hashes, from which neither the cookie nor the page key can be made.
+/// A stored login. It contains only hashes of the cookie and the page key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLogin {
     /// The hash of the cookie's value.
@@ -30,27 +30,27 @@ pub struct StoredLogin {
     pub page_key: Hash,
     /// When the person logged in.
     pub since: Timestamp,
-    /// When the browser last sent a request, a few minutes more or less.
+    /// When the browser last sent a request, within a few minutes.
     pub seen: Timestamp,
 }
 
 impl StoredLogin {
-    /// Whether the login counts no longer.
+    /// Whether the login has expired.
     pub fn is_over(&self, now: Timestamp) -> bool {
         now.since(self.seen) >= IDLE_TIMEOUT || now.since(self.since) >= MAX_LIFETIME
     }
 }
 
-/// Where logins are stored, so that they survive a restart.
+/// Storage for logins, so that they survive a restart.
 pub trait LoginStore: Send + Sync {
-    /// The logins that were stored last.
+    /// Loads the stored logins.
     fn load(&self) -> Vec<StoredLogin>;
 
-    /// Stores these logins in place of the former ones.
+    /// Replaces the stored logins.
     fn save(&self, logins: &[StoredLogin]);
 }
 
-/// Stores nothing: people log in again after a restart.
+/// Stores nothing: users log in again after a restart.
 pub(super) struct NoLoginStore;
 
 impl LoginStore for NoLoginStore {
@@ -61,12 +61,12 @@ impl LoginStore for NoLoginStore {
     fn save(&self, _: &[StoredLogin]) {}
 }
 
-/// The browsers, by the hash of their names.
+/// The logins, by the hash of their cookie value.
 pub(super) struct Browsers {
     known: Mutex<HashMap<Hash, Browser>>,
     clock: Arc<dyn Clock>,
     store: Arc<dyn LoginStore>,
-    /// Held while logins are stored, so that what is older never replaces what is newer.
+    /// Held while logins are stored, so that an older state never replaces a newer one.
     storing: Mutex<()>,
 }
 
@@ -75,11 +75,11 @@ struct Browser {
     seen_stored: Timestamp,
 }
 
-/// What a browser gets when it is let in.
+/// The two secrets of a new login.
 pub(super) struct LoginSecrets {
-    /// The value of its cookie.
+    /// The value of the cookie.
     pub(super) name: Secret,
-    /// What its pages present.
+    /// The page key.
     pub(super) page_key: Secret,
 }
 
@@ -100,7 +100,7 @@ impl Browsers {
         }
     }
 
-    /// Lets a browser in. `None` without randomness.
+    /// Creates a login. Returns `None` if the system has no randomness.
     pub(super) fn admit(&self) -> Option<LoginSecrets> {
         let (name, page_key) = (random_token()?, random_token()?);
         let now = self.clock.now();
@@ -128,7 +128,7 @@ impl Browsers {
         })
     }
 
-    /// The browser of a name.
+    /// The login with this cookie value, if it has not expired.
     pub(super) fn recognise(self: &Arc<Self>, name: &str) -> Option<Login> {
         let hash = blake3::hash(name.as_bytes());
         let now = self.clock.now();
@@ -164,7 +164,7 @@ impl Browsers {
         self.store.save(&logins);
     }
 
-    /// Stores without making a request wait for the disk.
+    /// Stores in the background, so that a request does not wait for the disk.
     fn store_later(self: &Arc<Self>) {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let browsers = self.clone();
@@ -177,7 +177,7 @@ impl Browsers {
     }
 }
 
-/// A few digits of the hash of the cookie's hash: they tell logins apart and lead to neither.
+/// The first digits of a hash of the cookie's hash: identifies a login without revealing it.
 fn id_of(login: &StoredLogin) -> String {
     let hash = blake3::hash(login.name.as_bytes()).to_hex();
     hash.as_str().chars().take(ID_LENGTH).collect()
@@ -190,9 +190,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Kept(Mutex<Vec<StoredLogin>>);
+    struct MemoryLogins(Mutex<Vec<StoredLogin>>);
 
-    impl LoginStore for Kept {
+    impl LoginStore for MemoryLogins {
         fn load(&self) -> Vec<StoredLogin> {
             self.0.lock().unwrap().clone()
         }
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    fn browsers(clock: &Arc<FakeClock>, store: &Arc<Kept>) -> Arc<Browsers> {
+    fn browsers(clock: &Arc<FakeClock>, store: &Arc<MemoryLogins>) -> Arc<Browsers> {
         Arc::new(Browsers::new(clock.clone(), store.clone()))
     }
 
@@ -227,14 +227,17 @@ mod tests {
             clock.advance(Duration::from_secs(1));
             browsers.admit().unwrap();
         }
-        assert!(browsers.recognise(first.reveal()).is_none(), "it gave way");
+        assert!(
+            browsers.recognise(first.reveal()).is_none(),
+            "it was replaced"
+        );
         assert_eq!(browsers.known().len(), MAX_BROWSERS);
     }
 
     #[tokio::test]
     async fn r_ui_02_a_login_survives_a_restart_until_it_is_over_or_left() {
         let clock = Arc::new(FakeClock::at(1_000_000));
-        let store = Arc::new(Kept::default());
+        let store = Arc::new(MemoryLogins::default());
         let first = browsers(&clock, &store);
         let (stays, leaves) = (first.admit().unwrap(), first.admit().unwrap());
         let id = first.recognise(stays.name.reveal()).unwrap().id;
@@ -250,6 +253,9 @@ mod tests {
         drop(second);
         clock.advance(IDLE_TIMEOUT);
         let third = browsers(&clock, &store);
-        assert!(third.recognise(stays.name.reveal()).is_none(), "it is over");
+        assert!(
+            third.recognise(stays.name.reveal()).is_none(),
+            "it has expired"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! One-time codes: each logs one browser in, soon or never.
+//! One-time login codes with a limited lifetime.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::{LOGIN_CODE_LIFETIME, random_token};
 
-/// Codes that are good at once; a new one takes the place of the oldest.
+/// Maximum number of valid codes; a new one replaces the oldest.
 const MAX_CODES: usize = 32;
 
-/// The codes that were given out and not used yet, as hashes: comparing those takes the same time for every guess.
+/// The unused codes, as hashes, so that comparing takes the same time for every guess.
 #[derive(Default)]
 pub(super) struct Codes {
-    given: Mutex<VecDeque<(Hash, Instant)>>,
+    issued: Mutex<VecDeque<(Hash, Instant)>>,
 }
 
 impl Codes {
@@ -23,21 +23,21 @@ impl Codes {
         let Some(code) = random_token() else {
             return Secret::new("");
         };
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.len() >= MAX_CODES {
-            given.pop_front();
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        if issued.len() >= MAX_CODES {
+            issued.pop_front();
         }
-        given.push_back((blake3::hash(code.as_bytes()), Instant::now()));
+        issued.push_back((blake3::hash(code.as_bytes()), Instant::now()));
         Secret::new(code)
     }
 
-    /// Uses a code up; whether it was good.
+    /// Consumes a code and returns whether it was valid.
     pub(super) fn redeem(&self, code: &str) -> bool {
-        let shown = blake3::hash(code.as_bytes());
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        given.retain(|(_, since)| since.elapsed() < LOGIN_CODE_LIFETIME);
-        let place = given.iter().position(|(hash, _)| *hash == shown);
-        place.is_some_and(|place| given.remove(place).is_some())
+        let hash = blake3::hash(code.as_bytes());
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        issued.retain(|(_, since)| since.elapsed() < LOGIN_CODE_LIFETIME);
+        let index = issued.iter().position(|(issued, _)| *issued == hash);
+        index.is_some_and(|index| issued.remove(index).is_some())
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
         assert!(codes.redeem(second.reveal()));
         let old = codes.mint();
         let many: Vec<Secret> = (0..MAX_CODES).map(|_| codes.mint()).collect();
-        assert!(!codes.redeem(old.reveal()), "it gave way");
+        assert!(!codes.redeem(old.reveal()), "it was replaced");
         assert!(many.iter().all(|code| codes.redeem(code.reveal())));
         assert!(!codes.redeem(""));
     }

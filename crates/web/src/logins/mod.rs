@@ -1,4 +1,4 @@
-//! Browsers that are logged in: by a one-time code that a person got on the command line.
+//! Browser logins. A browser logs in with a one-time code from the command line.
 
 mod browsers;
 mod codes;
@@ -20,36 +20,36 @@ use codes::Codes;
 
 pub use browsers::{LoginStore, StoredLogin};
 
-/// How long a one-time code counts.
+/// How long a one-time code is valid.
 pub const LOGIN_CODE_LIFETIME: Duration = Duration::from_secs(600);
-/// The page on which people log in.
+/// The login page.
 pub(crate) const LOGIN_PATH: &str = "/login";
-/// The folder of what the login page needs.
+/// The path of the assets, which the login page needs.
 pub(crate) const ASSETS_PATH: &str = "/assets/";
 
-/// The one-time codes and the browsers that are logged in. Codes are in memory only; logins are stored.
+/// One-time codes and logged-in browsers. Codes are in memory only; logins are stored.
 pub struct Logins {
-    /// Cookies know no ports, so that each Pegboard of a machine has a name of its own.
+    /// The cookie's name. It contains the port, because browsers send cookies to all ports of a host.
     cookie: String,
     codes: Codes,
     browsers: Arc<Browsers>,
 }
 
-/// A browser that has just been logged in.
+/// A new login.
 pub(crate) struct NewLogin {
-    /// The cookie that it is known by.
+    /// The `Set-Cookie` value.
     pub(crate) cookie: String,
-    /// What its pages present with every request, from the storage of their origin.
+    /// The key that pages send with every request, from the storage of their origin.
     pub(crate) page_key: Secret,
 }
 
 impl Logins {
-    /// The logins of the Pegboard that listens on this port. They end with it.
+    /// Logins of the Pegboard on this port, without storage.
     pub fn new(port: u16) -> Self {
         Self::stored(port, Arc::new(SystemClock), Arc::new(NoLoginStore))
     }
 
-    /// The same with logins that survive a restart.
+    /// Logins that survive a restart.
     pub fn stored(port: u16, clock: Arc<dyn Clock>, store: Arc<dyn LoginStore>) -> Self {
         Self {
             cookie: format!("pegboard-{port}"),
@@ -58,18 +58,18 @@ impl Logins {
         }
     }
 
-    /// A new one-time code.
+    /// Creates a one-time code.
     pub fn mint(&self) -> Secret {
         self.codes.mint()
     }
 
-    /// The path, below the address of this Pegboard, at which a new code logs a browser in. The code is in the
-    /// fragment, which browsers send to nobody; the page's script reads it.
+    /// The path of the login page with a new code. The code is in the fragment, which browsers do not send; the page's
+    /// script reads it.
     pub fn login_path(&self) -> Secret {
         Secret::new(format!("{LOGIN_PATH}#code={}", self.mint().reveal()))
     }
 
-    /// Uses a code up, and logs a browser in.
+    /// Consumes a code and logs a browser in.
     pub(crate) fn redeem(&self, code: &str) -> Option<NewLogin> {
         if !self.codes.redeem(code) {
             return None;
@@ -81,7 +81,7 @@ impl Logins {
         })
     }
 
-    /// Forgets a browser, and gives the cookie that makes it forget, too.
+    /// Ends a login and returns the `Set-Cookie` value that deletes the cookie.
     pub(crate) fn log_out(&self, headers: &HeaderMap) -> String {
         if let Some(name) = self.cookie_of(headers) {
             self.browsers.remove(name);
@@ -127,7 +127,7 @@ impl LoginProvider for Logins {
     }
 }
 
-/// A text that nobody can guess. Without randomness there is none, and nobody gets in.
+/// 256 random bits as text. `None` if the system has no randomness; then no login is possible.
 fn random_token() -> Option<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).ok()?;

@@ -1,4 +1,4 @@
-//! Servers added, changed, refreshed and removed, and that everybody learns of it.
+//! Adding, changing, refreshing and removing servers.
 
 use pegboard_model::EventKind;
 use serde_json::{Value, json};
@@ -24,12 +24,12 @@ async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
     );
     assert_eq!(answer["server"]["health"]["status"], "success");
     assert_eq!(site.get("/tools?server=three").await.json()["total"], 2);
-    let mut told = Vec::new();
+    let mut emitted = Vec::new();
     while let Ok(event) = events.try_recv() {
-        told.push(event.kind);
+        emitted.push(event.kind);
     }
     let is_discovery = |kind: &EventKind| matches!(kind, EventKind::ServerDiscovered { server, .. } if server.as_str() == "three");
-    assert!(told.iter().any(is_discovery), "{told:?}");
+    assert!(emitted.iter().any(is_discovery), "{emitted:?}");
     let again = site.admin("POST", "/servers", add).await;
     assert_eq!(
         (again.status, again.code()),
@@ -155,12 +155,12 @@ async fn r_store_04_cleared_tools_are_forgotten_until_they_are_needed() {
     assert_eq!(total("/tools").await, 1);
     let server = site.get("/servers/one").await.json();
     assert_eq!(server["health"]["status"], "never");
-    let told = events.try_recv().unwrap().kind;
+    let emitted = events.try_recv().unwrap().kind;
     let updated = EventKind::RegistryUpdated {
         static_tools: 0,
         mcp_tools: 1,
     };
-    assert_eq!(told, updated);
+    assert_eq!(emitted, updated);
     let cleared = site.admin("POST", "/clear", Value::Null).await;
     assert_eq!(cleared.json(), json!({"cleared": 1}));
     assert_eq!(total("/tools").await, 0);
@@ -238,9 +238,9 @@ async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
     ] {
         let answer = site.admin("POST", "/servers", body.clone()).await;
         assert_eq!((answer.status, answer.code()), (400, code.into()), "{body}");
-        let told = answer.json()["error"]["field"].clone();
+        let reported = answer.json()["error"]["field"].clone();
         assert_eq!(
-            told.as_str().unwrap_or_default(),
+            reported.as_str().unwrap_or_default(),
             field,
             "{body}: {}",
             answer.body

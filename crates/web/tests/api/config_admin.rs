@@ -1,4 +1,4 @@
-//! A household without files.
+//! A configuration in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::fake_servers::spec;
 
-/// What is configured, and the hub that is told of it.
+/// The configured servers, and the hub that they are applied to.
 pub(crate) struct FakeConfigAdmin {
     hub: Hub,
     servers: Mutex<BTreeMap<String, ServerSpec>>,
@@ -59,7 +59,7 @@ impl ConfigAdmin for FakeConfigAdmin {
         (id == "default").then(|| ProjectView {
             project: self.project_of(id),
             catalog: self.hub.catalog(),
-            files: vec!["/home/somebody/.config/pegboard/config.toml".into()],
+            files: vec!["/home/user/.config/pegboard/config.toml".into()],
             problems: Vec::new(),
         })
     }

@@ -1,4 +1,4 @@
-//! Events as they happen.
+//! The event stream.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ impl Listener {
         }
     }
 
-    /// Waits for an event of a kind.
+    /// Waits for an event of this kind.
     async fn expect_event(&mut self, kind: &str) {
         let wanted = format!("event: {kind}\n");
         while !self.received.contains(&wanted) {
@@ -59,7 +59,7 @@ async fn r_api_05_listeners_receive_server_and_call_events() {
     listener.expect_event("tools.registry.server.removed").await;
     assert!(
         !listener.received.contains("a secret text"),
-        "events hold no contents"
+        "events contain no contents"
     );
     let data = listener
         .received

@@ -1,4 +1,4 @@
-//! Servers as plain values.
+//! Servers in memory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
-/// The servers that can be reached, by name, and how often one was started.
+/// The reachable servers by name, and the number of starts.
 #[derive(Default)]
 pub(crate) struct Servers {
     tools: Mutex<BTreeMap<String, Vec<Value>>>,
@@ -29,7 +29,7 @@ impl Servers {
         self.tools.lock().unwrap().insert(server.to_owned(), tools);
     }
 
-    /// The server cannot be started any more.
+    /// Makes a server unreachable.
     pub(crate) fn remove(&self, server: &str) {
         self.tools.lock().unwrap().remove(server);
     }
@@ -125,7 +125,10 @@ impl Upstream for Running {
     }
 
     async fn request(&self, _: ForwardedRequest<'_>, _: CallOptions) -> ToolResult<CallOutcome> {
-        Err(ToolError::new(Reason::Internal, "not asked for here"))
+        Err(ToolError::new(
+            Reason::Internal,
+            "not supported in this test",
+        ))
     }
 
     async fn list_offers(&self, _: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
@@ -170,7 +173,7 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
     pegboard_testkit::stdio_spec(name, "none", [name])
 }
 
-/// A hub over servers that can be reached.
+/// A hub with these servers.
 pub(crate) async fn hub(servers: &Arc<Servers>, names: &[&str]) -> Hub {
     let parts = HubParts {
         ledger: Arc::new(MemoryLedger::new()),

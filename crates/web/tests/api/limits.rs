@@ -1,4 +1,4 @@
-//! Bodies that are too large, too deep, of the wrong kind, or never end.
+//! Bodies that are too large, too deep, of the wrong type, or never end.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
     let rest = futures_util::stream::pending();
     *slow.body_mut() = Body::from_stream(futures_util::StreamExt::chain(first, rest));
     let answer = tokio::time::timeout(Duration::from_secs(300), site.send(slow));
-    let answer = answer.await.expect("it is given up");
+    let answer = answer.await.expect("the request is given up");
     assert_eq!((answer.status, answer.code()), (408, "REQUEST_LATE".into()));
     assert_eq!(
         site.get("/servers").await.json()["servers"][0]["name"],

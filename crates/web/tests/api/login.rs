@@ -1,4 +1,4 @@
-//! Logging in, and what a login does not do for pages of others.
+//! Logins, and requests of foreign pages.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -13,7 +13,7 @@ fn form(code: &str) -> Request<Body> {
     with(request, "content-type", "application/x-www-form-urlencoded")
 }
 
-/// What a browser that logged in has: its cookie, and the key in the storage of its origin.
+/// A logged-in browser: its cookie and its page key.
 struct Browser {
     cookie: String,
     key: String,
@@ -91,7 +91,7 @@ async fn r_sec_03_a_code_logs_one_browser_in_and_only_from_our_own_page() {
     }
 }
 
-/// A program on another port of this host gets the cookie from the browser, and asks for everything with it.
+/// A program on another port of this host gets the cookie from the browser, and requests everything with it.
 #[tokio::test]
 async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
     let site = TestSite::new().await;
@@ -119,7 +119,7 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
                 .await;
             assert_eq!(answer.status, 200, "{path}: the frame of a page");
             for known in [key.as_str(), CALL, ADMIN, "one__read", "Does read", "erase"] {
-                assert!(!answer.body.contains(known), "{path} holds {known}");
+                assert!(!answer.body.contains(known), "{path} contains {known}");
             }
             assert!(!answer.body.contains("csrf"), "{path}");
         }
@@ -167,7 +167,7 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
             (403, "REQUEST_FORGED".into())
         );
     }
-    // The key alone opens nothing either.
+    // The key alone is not enough either.
     let key_alone = with(plain("GET", "/api/v1/servers"), "x-pegboard-page-key", &key);
     assert_eq!(site.send(key_alone).await.status, 401);
 }
@@ -204,7 +204,7 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
             "{what}"
         );
     }
-    // A page of another port of this machine: browsers send it the cookie, and we do not count it.
+    // A page of another port of this machine: browsers send the cookie, which is not accepted.
     for (header, value) in [
         ("origin", "http://localhost:5173"),
         ("origin", "http://127.0.0.1:7341"),
@@ -228,7 +228,7 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
     assert_eq!(
         site.send(protocol).await.status,
         401,
-        "the protocol takes tokens only"
+        "the protocol accepts only tokens"
     );
 }
 

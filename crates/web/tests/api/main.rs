@@ -1,4 +1,4 @@
-//! The API, in process: every route behind the guard, over servers that are plain values.
+//! Tests of the API, in process, with access checks and servers in memory.
 
 #![allow(
     clippy::unwrap_used,

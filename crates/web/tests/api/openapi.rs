@@ -1,4 +1,4 @@
-//! The description of the API, walked: every route does what it says of itself.
+//! Tests that walk the OpenAPI description: every route behaves as described.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::site::{ADMIN, CALL, TestSite, plain, request, with};
 
-/// Whatever a caller may send although it is no reading.
+/// The requests that the call token may send although they are not reads.
 const FOR_CALLERS: &[(&str, &str)] = &[
     ("post", "/tools/{name}/call"),
     ("post", "/servers/{name}/refresh"),
     ("post", "/refresh"),
 ];
 
-/// Every route: method, path below the root, and what is said of it.
+/// Every route: method, path below the root, and description.
 fn described() -> Vec<(String, String, Value)> {
     let document: Value = serde_json::from_str(&pegboard_web::openapi()).unwrap();
     let paths = document["paths"].as_object().unwrap();
@@ -27,7 +27,7 @@ fn described() -> Vec<(String, String, Value)> {
     paths.iter().flat_map(of_path).collect()
 }
 
-/// The path with names that are there.
+/// The path with existing names.
 fn filled(path: &str) -> String {
     let name = match path.starts_with("/tools") {
         true => "one__read",
@@ -73,7 +73,7 @@ async fn r_api_07_the_description_is_complete_and_served() {
         .iter()
         .filter_map(|(.., about)| about["operationId"].as_str())
         .collect();
-    assert_eq!(names.len(), routes.len(), "each has a name of its own");
+    assert_eq!(names.len(), routes.len(), "operation ids are unique");
     for (method, path, about) in &routes {
         let said: BTreeSet<&str> = about["responses"]
             .as_object()
@@ -90,7 +90,7 @@ async fn r_api_07_the_description_is_complete_and_served() {
             for status in ["400", "408", "413", "415"] {
                 assert!(
                     said.contains(status),
-                    "{method} {path} says nothing of {status}"
+                    "{method} {path} does not document {status}"
                 );
             }
         }

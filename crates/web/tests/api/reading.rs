@@ -1,4 +1,4 @@
-//! What can be read, and that reading starts nothing.
+//! Reads, which start nothing.
 
 use axum::body::Body;
 use pegboard_catalog::StaticTool;
@@ -166,9 +166,9 @@ async fn r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code() 
             (status, code.into()),
             "{path}"
         );
-        let told = answer.json()["error"]["field"].clone();
+        let reported = answer.json()["error"]["field"].clone();
         assert_eq!(
-            told.as_str().unwrap_or_default(),
+            reported.as_str().unwrap_or_default(),
             field,
             "{path}: {}",
             answer.body
@@ -254,7 +254,7 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
     assert_eq!(
         called.json()["result"]["content"][0]["text"],
         r#"read { "text":"\u0041" }"#,
-        "as it was written"
+        "verbatim"
     );
     for (path, body, status, code) in [
         ("one__read", json!({"arguments": {}}), 400, "ARGS_INVALID"),
@@ -329,11 +329,11 @@ async fn r_ui_02_the_page_of_a_server_that_failed_does_not_say_that_it_answered(
         site.send(page).await.body
     };
     assert_eq!(refresh().await.status, 200);
-    assert!(page().await.contains("Answered in"));
+    assert!(page().await.contains("Succeeded in"));
     site.servers.remove("one");
     refresh().await;
     let failed = page().await;
     assert!(failed.contains("The last discovery failed"), "{failed}");
-    assert!(!failed.contains("Answered in"), "{failed}");
-    assert!(failed.contains("The last answer came"), "{failed}");
+    assert!(!failed.contains("Succeeded in"), "{failed}");
+    assert!(failed.contains("The last success was"), "{failed}");
 }

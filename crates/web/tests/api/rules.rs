@@ -1,4 +1,4 @@
-//! Policies, calls that wait for a person, and consents that last.
+//! Policies, approvals and grants.
 
 use pegboard_model::{GlobalRules, Layer, Origin, Policy, PolicyRule};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn rule(pattern: &str, policy: Policy) -> Arc<GlobalRules> {
     })
 }
 
-/// Puts all tools under these rules, as a reload does.
+/// Applies rules to all tools, as a reload does.
 async fn set_rules(site: &TestSite, rules: Arc<GlobalRules>) {
     site.hub.set_rules(rules.clone());
     let catalog = site.hub.catalog();
@@ -109,7 +109,7 @@ async fn r_pol_02_a_call_that_asks_waits_in_the_inbox_for_an_administrator() {
             let caller = site
                 .ask(CALL, "POST", &path, json!({"decision": "always"}))
                 .await;
-            assert_eq!(caller.status, 403, "a caller cannot answer itself");
+            assert_eq!(caller.status, 403, "a caller cannot decide its own request");
             let wrong = site
                 .ask(ADMIN, "POST", &path, json!({"decision": "maybe"}))
                 .await;
@@ -144,7 +144,7 @@ async fn r_pol_02_a_call_that_asks_waits_in_the_inbox_for_an_administrator() {
     assert_eq!((late.status, late.code()), (404, "APPROVAL_UNKNOWN".into()));
 }
 
-/// A call of the tool that asks; a session of its own if one is named.
+/// Calls a tool that asks, in a session if one is named.
 fn erase(
     site: &Arc<TestSite>,
     token: &'static str,
@@ -190,7 +190,7 @@ async fn r_ui_01_allowing_for_a_session_covers_one_caller_and_not_every_holder_o
     let again = erase(&site, CALL, MINE).await.unwrap();
     assert_eq!(again.status, 200, "the same session is not asked again");
 
-    // The id that is shown is not the name, and another token is another holder.
+    // The shown id is not the session's name, and another token has other sessions.
     for (token, session) in [
         (CALL, "another-random-text"),
         (CALL, shown),

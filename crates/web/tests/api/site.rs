@@ -1,4 +1,4 @@
-//! The whole site with its checks, and requests to it.
+//! The site with its access checks, and requests to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) struct TestSite {
     site: Site,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct TestResponse {
     pub(crate) status: u16,
@@ -58,12 +58,12 @@ impl TestResponse {
 }
 
 impl TestSite {
-    /// Two servers that were asked for their tools.
+    /// A site with two discovered servers.
     pub(crate) async fn new() -> Self {
         Self::with(Access::with_token(address(), &Secret::new(CALL))).await
     }
 
-    /// The same with other rules for who may speak to us.
+    /// The same with other access rules.
     pub(crate) async fn with(access: Access) -> Self {
         let servers = Arc::new(Servers::default());
         servers.set("one", vec![tool("read"), tool("write")]);
@@ -112,7 +112,7 @@ impl TestSite {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
-        let response = self.site.answer(request).await;
+        let response = self.site.handle(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         TestResponse {
@@ -122,12 +122,12 @@ impl TestSite {
         }
     }
 
-    /// The same without waiting for the end of the body.
+    /// Sends a request without waiting for the end of the body.
     pub(crate) async fn open(&self, request: Request<Body>) -> axum::response::Response {
-        self.site.answer(request).await
+        self.site.handle(request).await
     }
 
-    /// A request with a token.
+    /// Sends a request with a token.
     pub(crate) async fn ask(
         &self,
         token: &str,
@@ -138,18 +138,18 @@ impl TestSite {
         self.send(request(token, method, path, body)).await
     }
 
-    /// Reads something as whoever calls tools.
+    /// Reads with the call token.
     pub(crate) async fn get(&self, path: &str) -> TestResponse {
         self.ask(CALL, "GET", path, Value::Null).await
     }
 
-    /// Reads until something is so.
-    pub(crate) async fn eventually(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    /// Reads until a condition holds.
+    pub(crate) async fn eventually(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
         loop {
             let answer = self.ask(ADMIN, "GET", path, Value::Null).await;
             let seen = answer.json();
-            if is_so(&seen) {
+            if holds(&seen) {
                 return seen;
             }
             assert!(tokio::time::Instant::now() < deadline, "{path}: {seen}");
@@ -157,7 +157,7 @@ impl TestSite {
         }
     }
 
-    /// Changes something as whoever administers.
+    /// Sends a request with the admin token.
     pub(crate) async fn admin(&self, method: &str, path: &str, body: Value) -> TestResponse {
         self.ask(ADMIN, method, path, body).await
     }
@@ -167,7 +167,7 @@ pub(crate) fn address() -> SocketAddr {
     HOST.parse().unwrap()
 }
 
-/// A request below `/api/v1`, with a JSON body unless that is null.
+/// A request below `/api/v1`, with a JSON body unless it is null.
 pub(crate) fn request(token: &str, method: &str, path: &str, body: Value) -> Request<Body> {
     let mut request = plain(method, &format!("/api/v1{path}"));
     let bearer = format!("Bearer {token}").parse().unwrap();
@@ -186,7 +186,7 @@ pub(crate) fn plain(method: &str, path: &str) -> Request<Body> {
     request.header("host", HOST).body(Body::empty()).unwrap()
 }
 
-/// The same request with one more header.
+/// Adds a header.
 pub(crate) fn with(mut request: Request<Body>, name: &'static str, value: &str) -> Request<Body> {
     request.headers_mut().insert(name, value.parse().unwrap());
     request

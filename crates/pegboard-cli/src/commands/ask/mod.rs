@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Read};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pegboard_agent::{Agent, AgentEvent, Cancel, Conversation};
+use pegboard_agent::{Agent, AgentEvent, CancellationToken, Conversation};
 use pegboard_hub::{ApprovalPrompt, Approver, PromptResponse};
 use pegboard_model::{Reason, ToolError};
 use pegboard_upstream::{adopt_orphans, start_watcher_early};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &AskArgs, global: &Global, output: &Output) -> CommandRe
             .budget(model::budget(args, &settings))
             .retry(model::retry(args))
             .recorder(pegboard.recorder().clone());
-        let cancel = Cancel::new();
+        let cancel = CancellationToken::new();
         let mut conversation = Conversation::new();
         let on_event = |event: AgentEvent| screen.on_event(event);
         let run = {

@@ -1,7 +1,5 @@
 //! `pegboard search`: searches tools by words and meaning.
 
-mod batch;
-mod corpus;
 mod explain;
 
 use std::time::Duration;
@@ -46,9 +44,6 @@ struct Row<'a> {
 }
 
 pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> CommandResult {
-    if args.batch {
-        return batch::run(args, output);
-    }
     let configuration = load_config(global, output)?;
     if !args.forget && !output.json && note_if_empty(&configuration, output) {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Token counts of the meta tools' responses for a catalog.
 
-use pegboard_catalog::{
-    Catalog, Detail, LexicalSearch, ListRequest, ToolView, context_summary, describe_text,
-    list_json, list_text, search_text,
+use pegboard_catalog::{Catalog, LexicalSearch, ToolView};
+use pegboard_metatools::{
+    Detail, ListRequest, context_summary, describe_text, list_json, list_text, search_text,
 };
 use serde::Serialize;
 

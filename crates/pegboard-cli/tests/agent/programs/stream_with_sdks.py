@@ -41,7 +41,7 @@ def with_anthropic(url):
     try:
         client.messages.create(messages=messages, stream=True, **ask)
     except anthropic.BadRequestError as error:
-        assert "have no answer" in str(error), error
+        assert "have no result" in str(error), error
     else:
         raise AssertionError("a call without an answer was accepted")
 
@@ -74,7 +74,7 @@ def with_openai(url):
     try:
         client.responses.create(input=items, stream=True, **ask)
     except openai.BadRequestError as error:
-        assert "have no answer" in str(error), error
+        assert "have no result" in str(error), error
     else:
         raise AssertionError("a call without an answer was accepted")
 

@@ -123,7 +123,7 @@ await script({}, async (context, browser) => {
     const result = await answer;
     assert.equal(result.isError ?? false, false);
     assert.match(JSON.stringify(result.content), /42/);
-    await page.getByText("No call waits for you").waitFor();
+    await page.getByText("No waiting calls").waitFor();
     await page.locator("#badge-side .badge").waitFor({ state: "detached" });
   });
 
@@ -155,7 +155,7 @@ await script({}, async (context, browser) => {
     await page.getByRole("heading", { name: "Connect", level: 1 }).waitFor();
     await isLive(page);
     assert.ok(!(await page.content()).includes(told.token));
-    await page.getByRole("button", { name: "Put the token in" }).click();
+    await page.getByRole("button", { name: "Insert the token" }).click();
     await page.locator("pre", { hasText: told.token }).waitFor();
     await page.getByRole("button", { name: "Hide the token" }).click();
     assert.ok(!(await page.content()).includes(told.token));
@@ -183,7 +183,7 @@ await script({}, async (context, browser) => {
     await isLive(onlooker);
     await onlooker.getByRole("button", { name: "Refresh" }).click();
     await toast(onlooker, "nothing changed");
-    await onlooker.locator("#delta", { hasText: "16 tools as before" }).waitFor();
+    await onlooker.locator("#delta", { hasText: "16 tools" }).waitFor();
   });
 
   await step("removing asks first", async () => {

@@ -45,7 +45,7 @@ try {
         running = await start(port);
         await isLive(page);
         await page.getByRole("button", { name: "Refresh" }).click();
-        await page.locator("#delta", { hasText: "16 tools as before" }).waitFor();
+        await page.locator("#delta", { hasText: "16 tools" }).waitFor();
       }),
     );
 

@@ -1,6 +1,7 @@
 //! `pegboard export`: every format, some servers, and what is lost.
 
-use pegboard_formats::{Format, check_document};
+use pegboard_formats::Format;
+use pegboard_testkit::provider_rules::check_tools;
 use serde_json::Value;
 
 use crate::support::{EXAMPLE_TOOLS, Home};
@@ -11,7 +12,7 @@ fn r_reg_07_every_format_is_written_as_its_provider_accepts_it() {
     for format in Format::all() {
         let run = home.run(&["export", "--format", format.name()]).ok();
         let document: Value = serde_json::from_str(&run.stdout).expect("one JSON document");
-        let broken = check_document(&document, format);
+        let broken = check_tools(&document, format);
         assert!(broken.is_empty(), "{format}: {broken:?}");
         let json = home
             .run(&["export", "--json", "--format", format.name()])

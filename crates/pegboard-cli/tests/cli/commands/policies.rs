@@ -37,7 +37,7 @@ fn r_pol_01_rules_are_set_tested_listed_and_taken_out() {
     };
     assert_eq!(
         lost("policies.\"dr*\" of server s"),
-        "a pattern gives way to an exact name"
+        "a pattern is less specific than an exact name"
     );
     let run = home.run(&["call", "s/drop", "--json"]).exits(6);
     assert_eq!(run.error()["reason"], "POLICY_DENIED");

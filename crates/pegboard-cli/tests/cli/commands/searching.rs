@@ -1,33 +1,8 @@
-//! `pegboard search`: by name, words and meaning, with explanations, and over a file.
+//! `pegboard search`: by name, words and meaning, with explanations.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::Home;
-
-const CORPUS: &[(&str, &str, &str)] = &[
-    (
-        "mail",
-        "send_message",
-        "Sends an e-mail with a subject and a body to one or more people.",
-    ),
-    ("mail", "list_folders", "Lists the folders of the mailbox."),
-    (
-        "paint",
-        "resize",
-        "Changes the width and height of a picture.",
-    ),
-    ("sky", "forecast", "Tells tomorrow's weather for a place."),
-];
-
-fn corpus(home: &Home) -> String {
-    let lines = CORPUS.iter().map(|(server, name, description)| {
-        let id = format!("{server}:{name}");
-        json!({"id": id, "server": server, "name": name, "description": description}).to_string()
-    });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let path = home.write("corpus.jsonl", &text);
-    path.to_str().expect("a plain path").to_owned()
-}
 
 fn hits(document: &Value) -> Vec<&str> {
     let hits = document["hits"].as_array().expect("hits");
@@ -116,97 +91,6 @@ fn a_server_that_is_named_gives_all_its_tools() {
 }
 
 #[test]
-fn a_file_of_tools_is_searched_query_by_query() {
-    let home = Home::new();
-    let corpus = corpus(&home);
-    let queries = concat!(
-        "{\"id\": \"q1\", \"query\": \"write a letter to somebody\", \"k\": 2}\n",
-        "\n",
-        "{\"id\": 7, \"query\": \"will it rain\"}\n",
-    );
-    for method in ["full", "words", "bm25", "substring"] {
-        let run = home
-            .run_with_input(
-                &[
-                    "search",
-                    "--batch",
-                    "--catalog",
-                    &corpus,
-                    "--method",
-                    method,
-                ],
-                queries,
-            )
-            .ok();
-        let answers: Vec<Value> = run
-            .stdout
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
-        assert_eq!(answers.len(), 2, "{method}");
-        assert_eq!(
-            (&answers[0]["id"], &answers[1]["id"]),
-            (&json!("q1"), &json!(7))
-        );
-        let ranked = answers[0]["ranked"].as_array().expect("ids");
-        assert!(ranked.len() <= 2, "{method}: {ranked:?}");
-        #[cfg(feature = "meaning")]
-        if method == "full" {
-            assert_eq!(ranked[0], "mail:send_message");
-            assert_eq!(answers[1]["ranked"][0], "sky:forecast");
-        }
-    }
-}
-
-#[test]
-fn invalid_batch_input_is_reported_with_its_position() {
-    let home = Home::new();
-    let corpus = corpus(&home);
-    let missing = home.run(&["search", "--batch", "--catalog", "nowhere.jsonl"]);
-    assert_ne!(missing.code, 0);
-    assert!(
-        missing.stderr.contains("nowhere.jsonl"),
-        "{}",
-        missing.stderr
-    );
-    let broken = home.write(
-        "broken.jsonl",
-        "{\"id\": \"a\", \"name\": \"x\"}\n{\"id\": 3}\n",
-    );
-    let broken = home.run(&[
-        "search",
-        "--batch",
-        "--catalog",
-        broken.to_str().expect("a path"),
-    ]);
-    assert_ne!(broken.code, 0);
-    assert!(broken.stderr.contains("line 2"), "{}", broken.stderr);
-    let query = home.run_with_input(
-        &[
-            "search",
-            "--batch",
-            "--catalog",
-            &corpus,
-            "--method",
-            "words",
-        ],
-        "hello\n",
-    );
-    assert_ne!(query.code, 0);
-    assert!(query.stderr.contains("`hello`"), "{}", query.stderr);
-    home.run(&["search"]).exits(2);
-    home.run(&["search", "--batch"]).exits(2);
-}
-
-#[test]
-fn remembered_searches_can_be_forgotten() {
-    let home = Home::with_example();
-    let run = home.run(&["search", "--forget"]).ok();
-    assert!(
-        run.stdout.starts_with("Deleted 0 past searches"),
-        "{}",
-        run.stdout
-    );
-    let json = home.run(&["search", "--forget", "--json"]).ok().json();
-    assert_eq!(json["forgotten"], 0);
+fn a_search_without_words_is_rejected() {
+    Home::new().run(&["search"]).exits(2);
 }

@@ -8,13 +8,13 @@ use crate::support::Home;
 fn an_error_names_the_thing_the_reason_and_the_next_step() {
     let home = Home::with_example();
     assert_snapshot!(home.run(&["call", "example/add_numbers", "a=1"]).stderr, @r"
-    error: the arguments of `example__add_numbers` do not fit: `/b` is missing. It takes `add_numbers(a: number, b: number)`.
+    error: invalid arguments for `example__add_numbers`: `/b` is missing. Its signature is `add_numbers(a: number, b: number)`.
       Correct the named field; `pegboard describe example__add_numbers` shows what the tool takes. [ARGS_INVALID]
     ");
     assert_snapshot!(home.run(&["show", "exampel"]).stderr, @r"
     error: no server `exampel` is configured
       did you mean example?
-      See the names with `pegboard list`. [SERVER_UNKNOWN]
+      List the servers with `pegboard list`. [SERVER_UNKNOWN]
     ");
 }
 

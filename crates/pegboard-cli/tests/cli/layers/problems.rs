@@ -36,7 +36,7 @@ fn r_cfg_04_a_broken_server_is_reported_with_its_position_and_the_others_work() 
         "[servers.bad]\nurl = 3\n",
         2,
         7,
-        "`url` is not an address",
+        "`url` is not a valid URL",
         "write `url = ",
     );
     check(

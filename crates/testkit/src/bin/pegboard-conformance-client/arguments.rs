@@ -1,9 +1,9 @@
-//! Arguments that fit a schema well enough to be sent.
+//! Sample arguments for a schema.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// One value for each argument that is asked for.
+/// One value for each property of the schema.
 pub(crate) fn sample_arguments(schema: Option<&RawValue>) -> Value {
     let schema: Value = schema
         .and_then(|schema| serde_json::from_str(schema.get()).ok())

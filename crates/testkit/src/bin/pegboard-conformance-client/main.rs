@@ -1,18 +1,18 @@
-//! An MCP client for the client scenarios of the MCP conformance suite: Pegboard's connector, with a person behind
-//! it who accepts everything.
+//! An MCP client for the client scenarios of the MCP conformance suite: Pegboard's connector with a user who accepts
+//! everything.
 //!
 //! `pegboard-conformance-client URL`, with the scenario in `MCP_CONFORMANCE_SCENARIO` and its data in
 //! `MCP_CONFORMANCE_CONTEXT`, as the suite sets them.
 //!
-//! It does the same in every scenario: it opens the conversation, reads all lists, calls every tool that is admitted
-//! (with the arguments that the scenario gives, or ones that fit its schema), and reads every prompt and resource.
-//! What fails on the way is told and does not end the rest; the suite judges by what its server saw.
+//! It does the same in every scenario: it connects, reads all lists, calls every admitted tool (with the arguments of
+//! the scenario, or sample arguments), and reads every prompt and resource. Errors are printed and do not end the run;
+//! the suite judges by what its server received.
 
 #![allow(
     clippy::indexing_slicing,
     reason = "reading a JSON value by key gives null, never a panic"
 )]
-#![allow(clippy::print_stderr, reason = "it tells what went wrong")]
+#![allow(clippy::print_stderr, reason = "it prints errors")]
 #![allow(
     clippy::result_large_err,
     reason = "errors are rare and read by field; boxing them would only hide that"
@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use crate::scenario::ScenarioRun;
 
-/// How long the opening may take; the suite ends a client that takes longer than 30 s in all.
+/// Timeout of the handshake; the suite ends a client after 30 s in total.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[tokio::main(flavor = "current_thread")]

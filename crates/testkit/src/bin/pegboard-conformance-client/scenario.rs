@@ -1,4 +1,4 @@
-//! Everything that is done with one server.
+//! The run against one server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::arguments::sample_arguments;
 use crate::user::AutoAcceptUser;
 
-/// How long one call may take; one scenario lets the client wait and come again.
+/// Timeout of one call; one scenario makes the client wait and reconnect.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a server may ask for more input before the person gives up.
+/// Largest number of input requests in one call.
 const MAX_ROUNDS: usize = 5;
 
-/// One server, from the first list to the last call.
+/// The run against one server.
 pub(crate) struct ScenarioRun<'a> {
     server: &'a Arc<dyn Upstream>,
     name: ServerName,
@@ -40,7 +40,7 @@ impl<'a> ScenarioRun<'a> {
         }
     }
 
-    /// Does everything; whether all of it went well.
+    /// Runs everything. Returns whether all of it succeeded.
     pub(crate) async fn all(&self) -> bool {
         let tools = self.tools().await;
         let prompts = self.each(OfferKind::Prompts, "prompts/get", "name").await;
@@ -57,9 +57,9 @@ impl<'a> ScenarioRun<'a> {
         };
         let admission = admit(&self.name, true, &listing.tools, &Limits::default());
         for rejection in &admission.rejections {
-            eprintln!("left out: {rejection:?}");
+            eprintln!("rejected: {rejection:?}");
         }
-        // Side by side, so that what belongs to one call must not get into another.
+        // Concurrently, to detect mix-ups between calls.
         let calls = admission
             .tools
             .iter()
@@ -96,7 +96,7 @@ impl<'a> ScenarioRun<'a> {
         Ok(outcome)
     }
 
-    /// The arguments that the scenario gives, or ones that fit.
+    /// The arguments of the scenario, or sample arguments.
     fn arguments(&self, tool: &Tool, schema: Option<&RawValue>, all: &[Tool]) -> Box<RawValue> {
         let given = self.context["toolCalls"]
             .as_array()
@@ -105,7 +105,7 @@ impl<'a> ScenarioRun<'a> {
             .find(|call| call["name"] == tool.name.as_str())
             .map(|call| call["arguments"].clone());
         let arguments = given.unwrap_or_else(|| match tool.name.as_str() {
-            // It wants to see what arrived here of another tool's schema.
+            // It checks how another tool's schema arrived here.
             "json_schema_echo" => {
                 let other = all.iter().find(|other| other.name != tool.name);
                 let schema = other.and_then(schema_of);
@@ -117,7 +117,7 @@ impl<'a> ScenarioRun<'a> {
         to_raw_value(&arguments).unwrap_or_default()
     }
 
-    /// What the person answers to all questions of a result.
+    /// The user's responses to the input requests of a result.
     async fn input(&self, result: &RawValue) -> InputResponses {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -128,9 +128,9 @@ impl<'a> ScenarioRun<'a> {
         }
         let required: Required = serde_json::from_str(result.get()).unwrap_or_default();
         let mut responses = serde_json::Map::new();
-        for (key, question) in required.input_requests {
-            let params = to_raw_value(&question["params"]).unwrap_or_default();
-            let method = question["method"].as_str().unwrap_or_default();
+        for (key, request) in required.input_requests {
+            let params = to_raw_value(&request["params"]).unwrap_or_default();
+            let method = request["method"].as_str().unwrap_or_default();
             if let Ok(answer) = self.user.ask(method, Some(&params)).await {
                 let answer = serde_json::from_str(answer.get()).unwrap_or_default();
                 responses.insert(key, answer);
@@ -142,7 +142,7 @@ impl<'a> ScenarioRun<'a> {
         }
     }
 
-    /// Reads everything that one of the other lists names.
+    /// Reads every entry of a list.
     async fn each(&self, kind: OfferKind, method: &str, key: &str) -> bool {
         let offers = match self.server.list_offers(kind).await {
             Ok(offers) => offers,
@@ -181,7 +181,7 @@ fn succeeded(outcome: ToolResult<CallOutcome>) -> bool {
     }
 }
 
-/// Tells an error; always `false`.
+/// Prints an error and returns `false`.
 fn report(error: &pegboard_model::ToolError) -> bool {
     eprintln!("{error}");
     false

@@ -1,4 +1,4 @@
-//! The person behind the client: accepts every form as it is proposed.
+//! A user who accepts every form with its defaults.
 
 use async_trait::async_trait;
 use pegboard_model::RpcError;
@@ -51,7 +51,7 @@ impl Caller for AutoAcceptUser {
     }
 }
 
-/// A form with its defaults, and a plain value where there is none.
+/// The defaults of a form, and sample values for other fields.
 fn filled_in(params: &Value) -> Map<String, Value> {
     let fields = params["requestedSchema"]["properties"].as_object();
     let fill = |field: &Value| match (field.get("default"), field["type"].as_str()) {

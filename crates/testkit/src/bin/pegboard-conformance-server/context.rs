@@ -1,4 +1,4 @@
-//! One step of answering a request: what a fixture knows, and what it may send meanwhile.
+//! The context of a fixture: the request, the client's inputs, and a sender for messages.
 
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -17,38 +17,38 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// How severe a level is; `None` when there is no such level.
+/// The severity of a level; `None` for an unknown level.
 pub(crate) fn severity(level: &str) -> Option<usize> {
     LEVELS.iter().position(|known| *known == level)
 }
 
-/// What goes to the client while a request is answered.
+/// Output to the client during a request.
 #[derive(Debug)]
 pub(crate) enum Emission {
     Message(Value),
-    /// The answer comes as a stream even when nothing else is sent before it.
+    /// The response is sent as a stream even without earlier messages.
     OpenStream,
-    /// The stream is closed before the answer; the client has to come back for it (SEP-1699).
+    /// The stream is closed before the response; the client must reconnect (SEP-1699).
     CutStream,
 }
 
 pub(crate) type EmissionSender = mpsc::UnboundedSender<Emission>;
 
-/// Sends; a client that has gone away misses it.
+/// Sends a message; ignored if the client disconnected.
 pub(crate) fn send(sender: &EmissionSender, message: Value) {
     let _ = sender.send(Emission::Message(message));
 }
 
-/// How a step ends.
+/// The outcome of a step.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Done(Value),
-    /// The client has to answer first.
+    /// The client must provide input first.
     InputRequired(InputRequired),
     Refused(RpcError),
 }
 
-/// Questions to the client, by key, and what the server has to remember until they are answered.
+/// Requests for input, by key, with the server's state.
 #[derive(Debug, Default)]
 pub(crate) struct InputRequired {
     pub(crate) requests: Map<String, Value>,
@@ -56,7 +56,7 @@ pub(crate) struct InputRequired {
 }
 
 impl InputRequired {
-    /// The capabilities that these questions need and the client did not declare.
+    /// Required capabilities that the client did not declare.
     pub(crate) fn undeclared(&self, capabilities: &Value) -> Map<String, Value> {
         self.requests
             .values()
@@ -72,7 +72,7 @@ impl InputRequired {
     }
 }
 
-/// The client's answers to an earlier step.
+/// The client's responses to an earlier step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs {
     pub(crate) responses: Map<String, Value>,
@@ -80,7 +80,7 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Reads them from a request that was made again.
+    /// Parses them from a repeated request.
     pub(crate) fn read(params: &Value) -> Result<Self, RpcError> {
         let responses = match params.get("inputResponses") {
             None => Map::new(),
@@ -105,14 +105,14 @@ impl Inputs {
         Ok(Self { responses, state })
     }
 
-    /// The content of an elicitation that was accepted.
+    /// The content of an accepted elicitation.
     pub(crate) fn accepted(&self, key: &str) -> Option<&Value> {
         let response = self.responses.get(key)?;
         (response["action"] == "accept" && response["content"].is_object())
             .then(|| &response["content"])
     }
 
-    /// Whether the user said no.
+    /// Whether the user declined.
     pub(crate) fn declined(&self, key: &str) -> bool {
         matches!(
             self.responses
@@ -127,25 +127,25 @@ impl Inputs {
         self.responses.get(key)?["content"]["text"].as_str()
     }
 
-    /// The roots the client told.
+    /// The client's roots.
     pub(crate) fn roots(&self, key: &str) -> Option<&Vec<Value>> {
         self.responses.get(key)?["roots"].as_array()
     }
 }
 
-/// What a fixture knows of the request it answers.
+/// The context of a request.
 pub(crate) struct RequestContext {
     pub(crate) params: Value,
-    /// What the client declared.
+    /// The client's capabilities.
     pub(crate) capabilities: Value,
-    /// The least severity the client wants to hear of; `None` is silence.
+    /// The lowest severity to send; `None` for no log messages.
     pub(crate) log_from: Option<usize>,
     pub(crate) inputs: Inputs,
     pub(crate) sender: EmissionSender,
 }
 
 impl RequestContext {
-    /// A text argument of a tool or prompt.
+    /// A string argument of a tool or prompt.
     pub(crate) fn argument(&self, name: &str) -> Option<&str> {
         self.params["arguments"][name].as_str()
     }
@@ -160,7 +160,7 @@ impl RequestContext {
         }
     }
 
-    /// Tells progress, when the client asked for it.
+    /// Sends progress, if the client requested it.
     pub(crate) fn progress(&self, progress: u32, total: u32) {
         let token = &self.params["_meta"]["progressToken"];
         if !token.is_null() {

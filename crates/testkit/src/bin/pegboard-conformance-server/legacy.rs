@@ -1,10 +1,11 @@
-//! The eras with a handshake, up to 2025-11-25: a session that asks the client while a call runs.
+//! The legacy era, up to 2025-11-25: sessions that request input during a call.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pegboard_jsonrpc::revision;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -17,36 +18,35 @@ use crate::message::{
 };
 use crate::shared::{ChangeEvent, SharedState};
 
-/// The revisions of this era, the newest last.
-const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-/// How often one call may ask before it gives up on a client that never answers the question.
+/// Largest number of input rounds in one call.
 const MAX_ROUNDS: usize = 5;
-/// How long the client may think about a question.
+/// Timeout of a request to the client.
 const INPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn is_legacy_version(version: &str) -> bool {
-    VERSIONS.contains(&version)
+    revision::LEGACY_REVISIONS.contains(&version)
 }
 
-/// What the server remembers of one client.
+/// The state of one client.
 pub(crate) struct Session {
     version: &'static str,
     capabilities: Value,
     log_from: Mutex<usize>,
     watched: Mutex<HashSet<String>>,
-    /// Who waits for the client's answer, by the id of the question.
+    /// Pending requests to the client, by id.
     waiting: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     asked: AtomicU64,
 }
 
 impl Session {
-    /// A session for the client that sent these `params` of `initialize`.
+    /// Creates a session from the `params` of `initialize`.
     pub(crate) fn open(params: &Value) -> Self {
         let wanted = params["protocolVersion"].as_str().unwrap_or_default();
-        let version = VERSIONS
-            .into_iter()
+        let version = revision::LEGACY_REVISIONS
+            .iter()
+            .copied()
             .find(|version| *version == wanted)
-            .unwrap_or("2025-11-25");
+            .unwrap_or(revision::LATEST_LEGACY);
         Self {
             version,
             capabilities: params["capabilities"].clone(),
@@ -67,12 +67,12 @@ impl Session {
         })
     }
 
-    /// Whether streams begin with an event that only carries an id, which older clients do not expect.
+    /// Whether streams begin with an event that contains only an id, which older clients do not expect.
     pub(crate) fn is_primed(&self) -> bool {
         self.version == "2025-11-25"
     }
 
-    /// Answers a request; questions go out by the same outlet as everything else of this call.
+    /// Responds to a request; requests to the client use the same sender.
     pub(crate) async fn answer(
         &self,
         shared: &SharedState,
@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    /// Takes steps until one of them needs no answer of the client any more.
+    /// Repeats a step until it needs no more input.
     async fn drive(
         &self,
         shared: &SharedState,
@@ -115,7 +115,7 @@ impl Session {
                 },
             }
         }
-        Ok(failure("the client did not answer what it was asked"))
+        Ok(failure("the client did not provide the requested input"))
     }
 
     async fn ask_all(&self, ask: InputRequired, sender: &EmissionSender) -> Result<Inputs, String> {
@@ -135,7 +135,7 @@ impl Session {
     }
 
     async fn ask(&self, mut request: Value, sender: &EmissionSender) -> Result<Value, String> {
-        let id = format!("question-{}", self.asked.fetch_add(1, Ordering::SeqCst));
+        let id = format!("request-{}", self.asked.fetch_add(1, Ordering::SeqCst));
         let (answered, answer) = oneshot::channel();
         lock(&self.waiting).insert(id.clone(), answered);
         request["jsonrpc"] = "2.0".into();
@@ -146,22 +146,22 @@ impl Session {
         match reply {
             Ok(Ok(mut reply)) if reply.get("result").is_some() => Ok(reply["result"].take()),
             Ok(Ok(reply)) => Err(format!("the client refused: {}", reply["error"]["message"])),
-            _ => Err("the client did not answer".to_owned()),
+            _ => Err("the client did not respond".to_owned()),
         }
     }
 
-    /// Gives the client's answer to whoever waits for it.
+    /// Passes a client's reply to the pending request.
     pub(crate) fn take_reply(&self, reply: Value) {
         let waiting = reply["id"]
             .as_str()
             .and_then(|id| lock(&self.waiting).remove(id));
         if let Some(waiting) = waiting {
-            // The call may have been cancelled meanwhile.
+            // The call may have been cancelled.
             let _ = waiting.send(reply);
         }
     }
 
-    /// The notification that tells the news, when this client hears of such things.
+    /// The notification for a change, if this client subscribed to it.
     pub(crate) fn notification_for(&self, changes: &ChangeEvent) -> Option<Value> {
         let params = match changes {
             ChangeEvent::Updated(uri) if lock(&self.watched).contains(*uri) => {
@@ -178,7 +178,7 @@ impl Session {
         let Some(from) = severity(level) else {
             return Err(RpcError::new(
                 INVALID_PARAMS,
-                format!("`{level}` is not a level"),
+                format!("unknown level `{level}`"),
             ));
         };
         *lock(&self.log_from) = from;

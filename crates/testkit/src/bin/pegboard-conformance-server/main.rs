@@ -2,12 +2,12 @@
 //!
 //! `pegboard-conformance-server (--http PORT | --stdio) [--era both|legacy|modern]`
 //!
-//! With `--http` it speaks Streamable HTTP on 127.0.0.1 (port 0: chosen by the system), prints
-//! `listening on URL` and runs until it is ended. With `--stdio` it speaks on standard input and output and
-//! ends with its input. Both eras are answered side by side unless `--era` leaves one out.
+//! With `--http` it serves Streamable HTTP on 127.0.0.1 (port 0: chosen by the system), prints
+//! `listening on URL` and runs until it is killed. With `--stdio` it uses standard input and output and exits
+//! when its input closes. Both eras are supported unless `--era` excludes one.
 //!
-//! A fixture is written once, as a step from the client's inputs to an outcome; the two eras only differ in
-//! how a question reaches the client: `modern` hands it back, `legacy` asks and takes the step again.
+//! A fixture is a step from the client's inputs to an outcome. The eras differ only in how a request for input
+//! reaches the client: `modern` returns it as the result, `legacy` sends it and repeats the step.
 
 #![allow(
     clippy::indexing_slicing,
@@ -15,12 +15,12 @@
 )]
 #![allow(
     clippy::expect_used,
-    reason = "a broken test set-up has to stop, with a sentence that says why"
+    reason = "an invalid test setup must stop with a message"
 )]
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "it tells its address and its mistakes of use"
+    reason = "it prints its address and usage errors"
 )]
 
 mod context;
@@ -79,16 +79,14 @@ impl Options {
                 "--stdio" => transport = Some(Transport::Stdio),
                 "--http" => {
                     let port = value()?;
-                    let number = port
-                        .parse()
-                        .map_err(|_| format!("`{port}` is not a port"))?;
+                    let number = port.parse().map_err(|_| format!("invalid port `{port}`"))?;
                     transport = Some(Transport::Http(number));
                 }
                 "--era" => eras = Eras::read(&value()?)?,
-                _ => return Err(format!("`{word}` is not an option")),
+                _ => return Err(format!("unknown option `{word}`")),
             }
         }
-        let transport = transport.ok_or("say `--http PORT` or `--stdio`")?;
+        let transport = transport.ok_or("specify `--http PORT` or `--stdio`")?;
         Ok(Self { transport, eras })
     }
 }

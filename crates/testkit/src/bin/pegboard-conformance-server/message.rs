@@ -1,15 +1,10 @@
-//! JSON-RPC messages as this server writes them.
+//! JSON-RPC messages.
 
 use serde_json::{Value, json};
 
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-pub(crate) const INTERNAL_ERROR: i64 = -32603;
-pub(crate) const HEADER_MISMATCH: i64 = -32020;
-pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+pub(crate) use pegboard_jsonrpc::code::*;
 
-/// A JSON-RPC error that has no id yet.
+/// A JSON-RPC error without an id.
 #[derive(Clone, Debug)]
 pub(crate) struct RpcError {
     pub(crate) code: i64,
@@ -32,11 +27,11 @@ impl RpcError {
     }
 
     pub(crate) fn unknown_method(method: &str) -> Self {
-        Self::new(METHOD_NOT_FOUND, format!("method `{method}` is not known"))
+        Self::new(METHOD_NOT_FOUND, format!("unknown method `{method}`"))
     }
 }
 
-/// The answer to the request with this id.
+/// The response to a request.
 pub(crate) fn response(id: &Value, answer: Result<Value, RpcError>) -> Value {
     match answer {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -58,12 +53,12 @@ pub(crate) fn notification(method: &str, params: Option<Value>) -> Value {
     message
 }
 
-/// Who this server is.
+/// The server info.
 pub(crate) fn identity() -> Value {
     json!({"name": "pegboard-conformance-server", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// What it offers; the same in both eras.
+/// The capabilities, which are the same in both eras.
 pub(crate) fn capabilities() -> Value {
     json!({
         "tools": {"listChanged": true},

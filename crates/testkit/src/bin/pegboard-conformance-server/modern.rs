@@ -1,5 +1,8 @@
-//! The stateless era, 2026-07-28: every request says who asks and what it can do.
+//! The modern era, 2026-07-28: every request contains the client's info and capabilities.
 
+use pegboard_jsonrpc::meta;
+pub(crate) use pegboard_jsonrpc::meta::PROTOCOL_VERSION as VERSION_KEY;
+pub(crate) use pegboard_jsonrpc::revision::MODERN as VERSION;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -12,23 +15,16 @@ use crate::message::{
 };
 use crate::shared::{ChangeEvent, SharedState};
 
-pub(crate) const VERSION: &str = "2026-07-28";
-pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
-const LOG_LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
-const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
-const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
-
 pub(crate) const LISTEN: &str = "subscriptions/listen";
-/// Long enough that a client which ignores changes is found out.
+/// Long enough to detect a client that ignores changes.
 const TTL_MS: u64 = 60_000;
 
-/// Whether a message is meant for this era.
+/// Whether a message belongs to this era.
 pub(crate) fn is_modern(message: &Value) -> bool {
     message["method"] == "server/discover" || !message["params"]["_meta"][VERSION_KEY].is_null()
 }
 
-/// Whether a request says what every request has to say.
+/// Checks the required members of a request.
 pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
     let meta = &params["_meta"];
     let Some(version) = meta[VERSION_KEY].as_str() else {
@@ -37,10 +33,10 @@ pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
             format!("`_meta` has no `{VERSION_KEY}`"),
         ));
     };
-    if !meta[CAPABILITIES_KEY].is_object() {
+    if !meta[meta::CLIENT_CAPABILITIES].is_object() {
         return Err(RpcError::new(
             INVALID_PARAMS,
-            format!("`_meta` has no `{CAPABILITIES_KEY}`"),
+            format!("`_meta` has no `{}`", meta::CLIENT_CAPABILITIES),
         ));
     }
     if version == VERSION {
@@ -50,16 +46,16 @@ pub(crate) fn check(params: &Value) -> Result<(), RpcError> {
     }
 }
 
-/// The refusal of a revision this era does not speak.
+/// The error for an unsupported revision.
 pub(crate) fn unsupported(version: &str) -> RpcError {
     RpcError::new(
         UNSUPPORTED_VERSION,
-        format!("revision `{version}` is not spoken here"),
+        format!("unsupported revision `{version}`"),
     )
     .with(json!({"supported": [VERSION], "requested": version}))
 }
 
-/// Answers a request that was checked.
+/// Responds to a checked request.
 pub(crate) async fn answer(
     shared: &SharedState,
     method: &str,
@@ -72,8 +68,8 @@ pub(crate) async fn answer(
     let meta = &params["_meta"];
     let context = RequestContext {
         params: params.clone(),
-        capabilities: meta[CAPABILITIES_KEY].clone(),
-        log_from: meta[LOG_LEVEL_KEY].as_str().and_then(severity),
+        capabilities: meta[meta::CLIENT_CAPABILITIES].clone(),
+        log_from: meta[meta::LOG_LEVEL].as_str().and_then(severity),
         inputs: Inputs::read(params)?,
         sender,
     };
@@ -85,14 +81,14 @@ pub(crate) async fn answer(
             if !undeclared.is_empty() {
                 return Err(RpcError::new(
                     MISSING_CAPABILITY,
-                    "the client cannot answer what has to be asked",
+                    "the client does not support the required input",
                 )
                 .with(json!({"requiredCapabilities": undeclared})));
             }
             let mut result = json!({
                 "resultType": "input_required",
                 "inputRequests": ask.requests,
-                "_meta": {SERVER_INFO_KEY: identity()},
+                "_meta": {meta::SERVER_INFO: identity()},
             });
             if let Some(state) = ask.state {
                 result["requestState"] = state.into();
@@ -112,7 +108,7 @@ fn discovery() -> Value {
 
 fn complete(method: &str, mut result: Value) -> Value {
     result["resultType"] = "complete".into();
-    result["_meta"] = json!({SERVER_INFO_KEY: identity()});
+    result["_meta"] = json!({meta::SERVER_INFO: identity()});
     if matches!(
         method,
         "server/discover"
@@ -128,7 +124,7 @@ fn complete(method: &str, mut result: Value) -> Value {
     result
 }
 
-/// Tells the client what it wants to hear of, until the task is ended.
+/// Sends the subscribed notifications until the task is aborted.
 pub(crate) async fn listen(
     mut changes: broadcast::Receiver<ChangeEvent>,
     id: &Value,
@@ -136,7 +132,7 @@ pub(crate) async fn listen(
     sender: &EmissionSender,
 ) {
     let wanted = &params["notifications"];
-    let agreed: serde_json::Map<String, Value> = [
+    let accepted: serde_json::Map<String, Value> = [
         "toolsListChanged",
         "promptsListChanged",
         "resourcesListChanged",
@@ -149,7 +145,7 @@ pub(crate) async fn listen(
         sender,
         id,
         "notifications/subscriptions/acknowledged",
-        json!({"notifications": agreed}),
+        json!({"notifications": accepted}),
     );
     loop {
         match changes.recv().await {
@@ -164,7 +160,7 @@ pub(crate) async fn listen(
     }
 }
 
-/// The `params` of the notification, when the client wants it.
+/// The `params` of a notification, if the client subscribed to it.
 fn notification_params(wanted: &Value, changes: &ChangeEvent) -> Option<Value> {
     let key = match changes {
         ChangeEvent::Tools => "toolsListChanged",
@@ -182,6 +178,6 @@ fn notification_params(wanted: &Value, changes: &ChangeEvent) -> Option<Value> {
 }
 
 fn notify(sender: &EmissionSender, id: &Value, method: &str, mut params: Value) {
-    params["_meta"] = json!({SUBSCRIPTION_KEY: id});
+    params["_meta"] = json!({meta::SUBSCRIPTION_ID: id});
     send(sender, notification(method, Some(params)));
 }

@@ -1,13 +1,13 @@
-//! What all clients of the server share: which eras it speaks, its lists, and news about them.
+//! State shared by all clients: the eras, the lists and their changes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::broadcast;
 
-/// More news than any client leaves unread for long; one that does misses the oldest.
+/// Capacity of the change channel; a slower client misses the oldest changes.
 const CHANGE_BUFFER: usize = 64;
 
-/// Which protocol eras are answered.
+/// The supported protocol eras.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Eras {
     Both,
@@ -21,7 +21,7 @@ impl Eras {
             "both" => Ok(Self::Both),
             "legacy" => Ok(Self::Legacy),
             "modern" => Ok(Self::Modern),
-            _ => Err(format!("`{word}` is not an era: both, legacy or modern")),
+            _ => Err(format!("unknown era `{word}`: use both, legacy or modern")),
         }
     }
 
@@ -34,7 +34,7 @@ impl Eras {
     }
 }
 
-/// Something that changed.
+/// A change of a list or resource.
 #[derive(Clone, Debug)]
 pub(crate) enum ChangeEvent {
     Tools,
@@ -44,7 +44,7 @@ pub(crate) enum ChangeEvent {
 }
 
 impl ChangeEvent {
-    /// The method of the notification that tells it.
+    /// The method of its notification.
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Tools => "notifications/tools/list_changed",
@@ -55,8 +55,8 @@ impl ChangeEvent {
     }
 }
 
-/// The state behind the fixtures. Each trigger adds the extra entry to its list, or takes it away again, so
-/// that a change is one that can be seen.
+/// The state of the fixtures. Each trigger adds an extra entry to its list or removes it, so that the change is
+/// visible.
 pub(crate) struct SharedState {
     pub(crate) eras: Eras,
     extra_tool: AtomicBool,
@@ -88,7 +88,7 @@ impl SharedState {
         self.extra_resource.load(Ordering::SeqCst)
     }
 
-    /// Makes a change happen and tells everybody who listens.
+    /// Makes a change and notifies subscribers.
     pub(crate) fn change(&self, changes: ChangeEvent) {
         match changes {
             ChangeEvent::Tools => self.extra_tool.fetch_not(Ordering::SeqCst),
@@ -96,11 +96,11 @@ impl SharedState {
             ChangeEvent::Resources => self.extra_resource.fetch_not(Ordering::SeqCst),
             ChangeEvent::Updated(_) => false,
         };
-        // Nobody listening is fine.
+        // There may be no subscriber.
         let _ = self.changes.send(changes);
     }
 
-    /// What changes from now on.
+    /// Subscribes to changes.
     pub(crate) fn changes(&self) -> broadcast::Receiver<ChangeEvent> {
         self.changes.subscribe()
     }

@@ -1,20 +1,20 @@
-//! A `requestState` that cannot be changed unnoticed.
+//! A `requestState` with a signature.
 
-/// The same in every process of this server, so that a restart in the middle of a call does not matter.
+/// The same in every process, so that a state is valid after a restart.
 const KEY: [u8; 32] = *b"pegboard conformance fixture key";
 
-/// `text` with a seal for this tool.
+/// Signs a text for a tool.
 pub(crate) fn sign(tool: &str, text: &str) -> String {
-    format!("{text}.{}", mark(tool, text))
+    format!("{text}.{}", signature(tool, text))
 }
 
-/// The text of a state whose seal is whole.
-pub(crate) fn open<'a>(tool: &str, state: &'a str) -> Option<&'a str> {
+/// The text of a state, if its signature is valid.
+pub(crate) fn verify<'a>(tool: &str, state: &'a str) -> Option<&'a str> {
     let (text, found) = state.rsplit_once('.')?;
-    (found == mark(tool, text)).then_some(text)
+    (found == signature(tool, text)).then_some(text)
 }
 
-fn mark(tool: &str, text: &str) -> String {
+fn signature(tool: &str, text: &str) -> String {
     blake3::keyed_hash(&KEY, format!("{tool}\n{text}").as_bytes())
         .to_hex()
         .to_string()
@@ -22,14 +22,14 @@ fn mark(tool: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{open, sign};
+    use super::{sign, verify};
 
     #[test]
-    fn a_seal_holds_for_its_tool_and_its_text_only() {
+    fn a_signature_is_valid_only_for_its_tool_and_text() {
         let state = sign("tool", "round.1");
-        assert_eq!(open("tool", &state), Some("round.1"));
-        assert_eq!(open("other", &state), None);
-        assert_eq!(open("tool", &format!("{state}-TAMPERED")), None);
-        assert_eq!(open("tool", "round.1"), None);
+        assert_eq!(verify("tool", &state), Some("round.1"));
+        assert_eq!(verify("other", &state), None);
+        assert_eq!(verify("tool", &format!("{state}-TAMPERED")), None);
+        assert_eq!(verify("tool", "round.1"), None);
     }
 }

@@ -14,7 +14,7 @@ use crate::message::{RpcError, response};
 use crate::modern;
 use crate::shared::{ChangeEvent, SharedState};
 
-/// Answers messages until standard input ends.
+/// Handles messages until standard input closes.
 pub(crate) async fn serve(shared: Arc<SharedState>) {
     let mut connection = Connection {
         shared,
@@ -27,7 +27,7 @@ pub(crate) async fn serve(shared: Arc<SharedState>) {
         match serde_json::from_str::<Value>(&line) {
             Ok(message) => connection.take(message),
             Err(error) => {
-                let rpc_error = RpcError::new(-32700, format!("this is not JSON: {error}"));
+                let rpc_error = RpcError::new(-32700, format!("invalid JSON: {error}"));
                 send(&connection.sender, response(&Value::Null, Err(rpc_error)));
             }
         }
@@ -37,9 +37,9 @@ pub(crate) async fn serve(shared: Arc<SharedState>) {
 struct Connection {
     shared: Arc<SharedState>,
     sender: EmissionSender,
-    /// Filled by `initialize`, once.
+    /// Set by `initialize`, once.
     session: Arc<OnceLock<Session>>,
-    /// The requests that are being answered, by their id as JSON.
+    /// The running requests, by their id as JSON.
     running: HashMap<String, AbortHandle>,
 }
 
@@ -64,7 +64,7 @@ impl Connection {
         self.running.retain(|_, task| !task.is_finished());
         let key = message["id"].to_string();
         let work = RequestTask {
-            // Taken here, so that a listener hears of everything that is asked for after it.
+            // Subscribed here, so that a listener receives every later change.
             changes: self.shared.changes(),
             shared: self.shared.clone(),
             session: self.session.clone(),
@@ -148,7 +148,7 @@ async fn forward_changes(
     }
 }
 
-/// A thread that reads lines, because a blocking read cannot be waited for in the runtime.
+/// Starts a thread that reads lines, because reading stdin blocks.
 fn reader() -> mpsc::UnboundedReceiver<String> {
     let (sender, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -161,7 +161,7 @@ fn reader() -> mpsc::UnboundedReceiver<String> {
     lines
 }
 
-/// A thread that writes each message as one line.
+/// Starts a thread that writes each message as one line.
 fn writer() -> EmissionSender {
     let (sender, mut emissions) = mpsc::unbounded_channel();
     std::thread::spawn(move || {

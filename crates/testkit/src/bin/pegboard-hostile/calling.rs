@@ -1,14 +1,14 @@
-//! `tools/call`: what a call answers.
+//! `tools/call`.
 
 use serde_json::{Value, json};
 
 use crate::response::Body;
 use crate::server::Server;
 
-/// One pixel.
+/// A PNG of one pixel.
 const IMAGE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// The answer to `tools/call`; `told` is what the client said to the server's own requests.
+/// The response to `tools/call`; `client_replies` are the client's replies to the server's requests.
 pub(crate) fn call(server: &Server, params: &Value, client_replies: &[String]) -> Body {
     let Some(name) = params.get("name").and_then(Value::as_str) else {
         return Body::error(-32602, "`name` is missing");
@@ -45,11 +45,11 @@ fn text_of(server: &Server, name: &str, params: &Value) -> String {
         Some(bytes) => "r".repeat(bytes),
         None => {
             let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
-            let mut client_replies = json!({"tool": name, "arguments": arguments});
+            let mut text = json!({"tool": name, "arguments": arguments});
             if server.script.call.echoes_meta {
-                client_replies["_meta"] = params["_meta"].clone();
+                text["_meta"] = params["_meta"].clone();
             }
-            client_replies.to_string()
+            text.to_string()
         }
     }
 }

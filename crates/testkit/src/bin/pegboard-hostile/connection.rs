@@ -1,12 +1,12 @@
-//! HTTP/1.1 by hand: small enough to break on purpose, byte by byte.
+//! A minimal HTTP/1.1 connection, which can be broken at any byte.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
-/// The largest request that is read.
+/// Largest request.
 const BODY_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// A request: its method, its headers in lower case, its body.
+/// A request; header names are in lower case.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -16,7 +16,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A header's value.
+    /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -41,7 +41,7 @@ impl Connection {
         })
     }
 
-    /// The next request; `None` when the client has closed the connection.
+    /// The next request; `None` if the client closed the connection.
     pub(crate) fn read(&mut self) -> io::Result<Option<Request>> {
         if self
             .reader
@@ -49,7 +49,7 @@ impl Connection {
             .first()
             .is_some_and(|byte| !byte.is_ascii_uppercase())
         {
-            // Not HTTP at all, as the greeting of a client that expects TLS.
+            // Not HTTP, such as a TLS handshake.
             self.answer(400, &[("Connection", "close")], b"")?;
             return Ok(None);
         }
@@ -96,12 +96,12 @@ impl Connection {
         Ok(Some(String::from_utf8_lossy(&line).trim_end().to_owned()))
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Writes a head, with `Content-Length` when the length is known.
+    /// Writes status and headers, with `Content-Length` if the length is known.
     pub(crate) fn head(
         &mut self,
         status: u16,
@@ -118,7 +118,7 @@ impl Connection {
         self.write(format!("{head}\r\n").as_bytes())
     }
 
-    /// Writes a whole answer.
+    /// Writes a whole response.
     pub(crate) fn answer(
         &mut self,
         status: u16,

@@ -41,11 +41,11 @@ fn run(server: &Arc<Server>, listener: &TcpListener, port_file: Option<&Path>) -
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         std::process::exit(0);
     });
-    let site = Arc::new(HttpServer::new(server.clone(), port));
+    let http = Arc::new(HttpServer::new(server.clone(), port));
     for stream in listener.incoming() {
-        let site = site.clone();
-        // A client that goes away in the middle ends its connection and nothing else.
-        std::thread::spawn(move || stream.and_then(|stream| site.serve_connection(stream)));
+        let http = http.clone();
+        // A client that disconnects affects only its own connection.
+        std::thread::spawn(move || stream.and_then(|stream| http.serve_connection(stream)));
     }
     Ok(())
 }
@@ -53,9 +53,9 @@ fn run(server: &Arc<Server>, listener: &TcpListener, port_file: Option<&Path>) -
 struct HttpServer {
     server: Arc<Server>,
     port: u16,
-    /// How often each fault has happened, in the order of the script.
+    /// Number of occurrences of each fault, in the order of the script.
     happened: Vec<AtomicU32>,
-    /// The session that was given out last.
+    /// The session that was issued last.
     session: Mutex<Option<String>>,
     sessions: AtomicU32,
     with_session: AtomicU32,
@@ -90,7 +90,7 @@ impl HttpServer {
         Ok(())
     }
 
-    /// Answers a request; false when the connection is to be closed.
+    /// Responds to a request. Returns `false` if the connection must be closed.
     fn answer(&self, connection: &mut Connection, request: &Request) -> io::Result<bool> {
         let script = &self.server.script;
         if let Some(token) = &script.http.bearer {
@@ -150,7 +150,7 @@ impl HttpServer {
     fn due_fault(&self, path: &str, method: &str, number: u32) -> Option<&HttpFaultKind> {
         let faults = self.server.script.http.faults.iter().zip(&self.happened);
         for (fault, happened) in faults {
-            // A redirect to another path of this server has to arrive somewhere.
+            // The target of a redirect must not redirect again.
             if matches!(fault.kind, HttpFaultKind::Redirect { .. }) && path != "/mcp" {
                 continue;
             }
@@ -217,7 +217,7 @@ impl HttpServer {
         session
     }
 
-    /// The status for a request of the legacy era that does not carry the right session.
+    /// The error status of a legacy request without a valid session.
     fn session_problem(&self, request: &Request) -> Option<u16> {
         if !self.server.script.http.session {
             return None;
@@ -237,7 +237,7 @@ impl HttpServer {
         }
     }
 
-    /// A stream of events that stays open until the client closes it.
+    /// An event stream that stays open until the client closes it.
     fn stream(&self, connection: &mut Connection, listen: Option<&Value>) -> io::Result<()> {
         connection.head(
             200,
@@ -264,7 +264,7 @@ impl HttpServer {
     }
 }
 
-/// An answer before anything is done to it.
+/// A response before a fault is applied.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The ways in which an HTTP answer goes wrong, and the one in which it goes right.
+//! HTTP responses, correct or with a fault.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use crate::connection::Connection;
 use crate::http::Reply;
 use crate::lifecycle::pause;
 
-/// The headers of a JSON answer.
+/// The headers of a JSON response.
 pub(crate) const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 const EVENTS: &[(&str, &str)] = &[
     ("Content-Type", "text/event-stream"),
     ("Connection", "close"),
 ];
 
-/// Answers as it should be; false when the connection is to be closed.
+/// Sends a correct response. Returns `false` if the connection must be closed.
 pub(crate) fn respond(connection: &mut Connection, reply: &Reply, sse: bool) -> io::Result<bool> {
     let session = reply
         .session
@@ -41,12 +41,12 @@ pub(crate) fn respond(connection: &mut Connection, reply: &Reply, sse: bool) -> 
     Ok(true)
 }
 
-/// An event of a stream.
+/// One event of a stream.
 pub(crate) fn event(data: &[u8]) -> Vec<u8> {
     [b"event: message\ndata: ", data, b"\n\n"].concat()
 }
 
-/// Lets a fault happen; false when the connection is to be closed.
+/// Applies a fault. Returns `false` if the connection must be closed.
 pub(crate) fn apply_fault(
     kind: &HttpFaultKind,
     connection: &mut Connection,

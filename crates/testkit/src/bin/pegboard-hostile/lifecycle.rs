@@ -1,4 +1,4 @@
-//! What happens to the process itself: its start, its end, and what it leaves behind.
+//! The process itself: start, crash, and grandchildren.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use pegboard_testkit::{Script, append_line};
 
 use crate::output;
 
-/// Everything a server does before it reads its first message.
+/// Runs the parts of the script before the first message.
 pub(crate) fn begin(script: &Script) {
     if let Some(file) = &script.count_file {
         let _ = append_line(file, &format!("start {}", std::process::id()));
@@ -35,21 +35,21 @@ pub(crate) fn begin(script: &Script) {
     }
 }
 
-/// Ends the process as the script says.
+/// Exits with the scripted code.
 pub(crate) fn crash(script: &Script) -> ! {
     std::process::exit(script.crash.map_or(1, |crash| crash.code))
 }
 
-/// Waits; zero is no wait at all.
+/// Waits; zero returns at once.
 pub(crate) fn pause(ms: u64) {
     if ms > 0 {
         std::thread::sleep(Duration::from_millis(ms));
     }
 }
 
-/// Keeps a processor busy for so much of its time, or so much time where the system does not report that.
+/// Uses this much CPU time, or wall-clock time if the system does not report CPU time.
 fn use_processor(time: Duration) {
-    /// Steps between two looks at the clock.
+    /// Steps between two reads of the clock.
     const STEPS: u64 = 100_000;
     let begun = Instant::now();
     let used = || {
@@ -65,7 +65,7 @@ fn use_processor(time: Duration) {
     }
 }
 
-/// Stands still until the process is killed.
+/// Waits until the process is killed.
 pub(crate) fn park_forever() -> ! {
     loop {
         std::thread::park();
@@ -81,7 +81,7 @@ fn leave_grandchild(kind: Grandchild) {
             command
         }
     };
-    // Standard output and error are inherited, so that the pipes stay open after the server ended.
+    // Standard output and error are inherited, so the pipes stay open after the server exited.
     if let Err(error) = command.arg("1000").stdin(Stdio::null()).spawn() {
         output::to_stderr(format!("no grandchild: {error}\n").as_bytes());
     }

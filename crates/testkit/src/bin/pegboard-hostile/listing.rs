@@ -11,7 +11,7 @@ use crate::server::Server;
 
 const SAME_CURSOR: &str = "again";
 
-/// The answer to `tools/list`.
+/// The response to `tools/list`.
 pub(crate) fn list(server: &Server, params: &Value, modern: bool) -> Body {
     let script = &server.script.list;
     pause(script.page_delay_ms);
@@ -19,7 +19,7 @@ pub(crate) fn list(server: &Server, params: &Value, modern: bool) -> Body {
     let page = match cursor.map(|cursor| page_of(cursor, script.cursors)) {
         None => 1,
         Some(Some(page)) => page,
-        Some(None) => return Body::error(-32602, "this cursor is not one of ours"),
+        Some(None) => return Body::error(-32602, "invalid cursor"),
     };
     if script.fail_page == Some(page) {
         return Body::error(-32603, "this page fails on purpose");
@@ -68,7 +68,7 @@ fn next_cursor(cursors: Cursors, page: usize, more: bool) -> Option<Value> {
     }
 }
 
-/// The page behind a cursor, when it is the very cursor that was given out.
+/// The page of a cursor, if the server issued it.
 fn page_of(cursor: &Value, cursors: Cursors) -> Option<usize> {
     match (cursors, cursor) {
         (Cursors::Number, Value::Number(page)) => {
@@ -93,7 +93,7 @@ fn add_cache_hints(server: &Server, result: &mut Value, page: usize, modern: boo
         .get(page - 1)
         .or(script.cache_scopes.last());
     let (ttl, scope) = match (&script.ttl_ms, scope) {
-        // The modern revision demands both.
+        // The modern revision requires both.
         (Value::Null, None) if modern => (json!(0), Some(json!("public"))),
         (ttl, scope) => (ttl.clone(), scope.cloned()),
     };
@@ -106,7 +106,7 @@ fn add_cache_hints(server: &Server, result: &mut Value, page: usize, modern: boo
 }
 
 impl Server {
-    /// Counts a listing, across all processes that share the count file.
+    /// Counts a listing across all processes that share the count file.
     fn next_listing(&self) -> u32 {
         let listing = match &self.script.count_file {
             Some(file) => {
@@ -129,7 +129,7 @@ impl Server {
         self.listing.load(std::sync::atomic::Ordering::SeqCst)
     }
 
-    /// Whether a call to a tool of this name is one to a tool that was listed.
+    /// Whether a tool of this name was listed.
     pub(crate) fn has_tool(&self, name: &str) -> bool {
         let tools = self.script.list.tools_at(self.current_listing().max(1));
         name.starts_with("endless_") || tools.iter().any(|tool| tool["name"] == name)

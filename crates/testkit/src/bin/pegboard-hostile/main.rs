@@ -1,14 +1,14 @@
-//! An MCP server that misbehaves as its script says.
+//! An MCP server that misbehaves according to its script.
 //!
 //! `pegboard-hostile [--http] [--port-file FILE] [--script JSON | --script-file FILE]`
 //!
-//! Without `--http` it speaks on standard input and output. With it, it binds a free port of 127.0.0.1,
-//! writes the port to the port file or `LISTENING PORT` to standard error, and ends when its standard
+//! Without `--http` it uses standard input and output. With it, it listens on a free port of 127.0.0.1,
+//! writes the port to the port file or `LISTENING PORT` to standard error, and exits when its standard
 //! input closes. The fields of the script are those of `pegboard_testkit::Script`.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "it delays, starts grandchildren and stands still on purpose"
+    reason = "it sleeps, starts grandchildren and hangs on purpose"
 )]
 #![allow(
     clippy::indexing_slicing,
@@ -78,7 +78,7 @@ impl Options {
                         .map_err(|error| format!("{file}: {error}"))?;
                     options.script = parse(&text)?;
                 }
-                _ => return Err(format!("`{word}` is not an option")),
+                _ => return Err(format!("unknown option `{word}`")),
             }
         }
         Ok(options)
@@ -86,5 +86,5 @@ impl Options {
 }
 
 fn parse(text: &str) -> Result<Script, String> {
-    serde_json::from_str(text).map_err(|error| format!("the script is not right: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("invalid script: {error}"))
 }

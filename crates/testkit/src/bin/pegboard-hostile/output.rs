@@ -1,4 +1,4 @@
-//! Writing, rightly and wrongly.
+//! Output: frames and noise.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use pegboard_testkit::script::{Moment, NoiseKind};
 
 use crate::server::Server;
 
-/// Writes one frame (already with its line break) to stdout in one piece. A reader that is gone is no
-/// concern of a server that was told to ignore it.
+/// Writes one frame, including its line break, to stdout. Errors are ignored, because scripts may ignore a
+/// closed pipe.
 pub(crate) fn to_stdout(bytes: &[u8]) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(bytes).and_then(|()| out.flush());
@@ -18,7 +18,7 @@ pub(crate) fn to_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }
 
-/// Writes so many bytes without a line break; stops when nobody reads any more.
+/// Writes this many bytes without a line break; stops when the pipe is closed.
 pub(crate) fn flood(bytes: u64, out: &mut dyn Write) {
     let chunk = [b'x'; 64 * 1024];
     let mut left = bytes;
@@ -35,7 +35,7 @@ pub(crate) fn flood(bytes: u64, out: &mut dyn Write) {
     let _ = out.flush();
 }
 
-/// Writes what the script wants written at the start.
+/// Writes the noise of the start.
 pub(crate) fn noise_at_start(server: &Server) {
     for noise in server
         .script
@@ -47,7 +47,7 @@ pub(crate) fn noise_at_start(server: &Server) {
     }
 }
 
-/// Writes what the script wants written before the answer to a message.
+/// Writes the noise before the response to a message.
 pub(crate) fn noise_before(server: &Server, method: &str, number: u32) {
     for noise in server
         .script
@@ -75,7 +75,7 @@ fn write_noise(kind: NoiseKind, time: u32) {
     }
 }
 
-/// So many nested arrays, as text: as a value they would overflow the stack.
+/// Nested arrays as text; as a value they would overflow the stack.
 pub(crate) fn nested(levels: u32) -> String {
     let levels = levels as usize;
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))

@@ -1,4 +1,4 @@
-//! A response, and the wrong shapes it can be given on its way out.
+//! Responses and their wrong shapes.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use pegboard_testkit::script::ResponseShape;
 
 use crate::output::nested;
 
-/// What a request is answered with.
+/// A result or an error.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Result(Value),
@@ -27,7 +27,7 @@ impl Body {
         }
     }
 
-    /// The code, when it is an error.
+    /// The code of an error.
     pub(crate) fn code(&self) -> Option<i64> {
         match self {
             Self::Result(_) => None,
@@ -53,7 +53,7 @@ impl Body {
     }
 }
 
-/// The bytes of a response without the line break; several lines where the shape wants them.
+/// The bytes of a response without the line break; several lines for some shapes.
 pub(crate) fn render<'a>(
     id: &Value,
     body: &Body,
@@ -102,7 +102,7 @@ pub(crate) fn render<'a>(
     frame.into_bytes()
 }
 
-/// The frame with one more field in its result, so that it has so many bytes with the line break.
+/// Pads the result of a frame so that it has this many bytes including the line break.
 fn pad_to(frame: &str, bytes: usize) -> String {
     let Some(head) = frame.strip_suffix("}}") else {
         return frame.to_owned();

@@ -1,25 +1,20 @@
-//! The protocol side of the server: which request gets which answer, whatever carries it.
+//! The protocol of the server, independent of the transport.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
+pub(crate) use pegboard_jsonrpc::meta::PROTOCOL_VERSION as META_VERSION;
+use pegboard_jsonrpc::meta::{CLIENT_CAPABILITIES, SERVER_INFO};
+use pegboard_jsonrpc::revision::LATEST_LEGACY;
+pub(crate) use pegboard_jsonrpc::revision::MODERN;
 use pegboard_testkit::script::{Era, Probe, ResponseShape};
 use pegboard_testkit::{Script, append_line};
 
 use crate::response::Body;
 use crate::{calling, listing};
 
-/// The first revision in which every request stands alone.
-pub(crate) const MODERN: &str = "2026-07-28";
-/// The last revision that begins with `initialize`.
-const LEGACY: &str = "2025-11-25";
-/// Where a modern request names its revision.
-pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
-
-/// A server: its script and what it remembers.
+/// A server: its script and its state.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) script: Script,
@@ -29,7 +24,7 @@ pub(crate) struct Server {
     initialized: AtomicBool,
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Answer(Body),
@@ -47,7 +42,7 @@ impl Server {
         }
     }
 
-    /// Counts a message and says which one it is, from 1.
+    /// Counts a message and returns its number, from 1.
     pub(crate) fn count(&self, method: &str) -> u32 {
         if let (true, Some(file)) = (self.script.count_methods, &self.script.count_file) {
             let _ = append_line(file, &format!("got {method}"));
@@ -55,21 +50,21 @@ impl Server {
         self.messages.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Whether the server has stopped answering.
+    /// Whether the server stops responding at this message.
     pub(crate) fn hangs(&self, method: &str, number: u32) -> bool {
         self.script
             .hang
             .is_some_and(|when| when.is_met_by(method, number))
     }
 
-    /// Whether the server ends at this message.
+    /// Whether the server crashes at this message.
     pub(crate) fn crashes(&self, method: &str, number: u32) -> bool {
         self.script
             .crash
             .is_some_and(|crash| crash.when.is_met_by(method, number))
     }
 
-    /// The wrong shapes of the answer to a message.
+    /// The wrong shapes of the response to a message.
     pub(crate) fn shapes(&self, method: &str, number: u32) -> impl Iterator<Item = &ResponseShape> {
         let matching = self
             .script
@@ -79,7 +74,7 @@ impl Server {
         matching.map(|fault| &fault.shape)
     }
 
-    /// What becomes of a request. Over HTTP nobody can tell whether a conversation was opened.
+    /// Handles a request. Over HTTP all connections share the handshake state.
     pub(crate) fn handle(
         &self,
         method: &str,
@@ -121,14 +116,14 @@ impl Server {
 
     fn initialize(&self, params: &Value) -> Body {
         self.initialized.store(true, Ordering::SeqCst);
-        let asked = params["protocolVersion"].as_str().unwrap_or(LEGACY);
+        let requested = params["protocolVersion"].as_str().unwrap_or(LATEST_LEGACY);
         let version = self
             .script
             .protocol_version
             .as_deref()
-            .unwrap_or(match asked {
-                "2024-11-05" | "2025-03-26" | "2025-06-18" => asked,
-                _ => LEGACY,
+            .unwrap_or(match requested {
+                "2024-11-05" | "2025-03-26" | "2025-06-18" => requested,
+                _ => LATEST_LEGACY,
             });
         let mut result = json!({
             "protocolVersion": version,
@@ -150,7 +145,7 @@ impl Server {
         {
             return self.unsupported(version);
         }
-        if !params["_meta"][META_CAPABILITIES].is_object() {
+        if !params["_meta"][CLIENT_CAPABILITIES].is_object() {
             return Body::error(-32602, "`_meta` does not name the client's capabilities");
         }
         let body = match method {
@@ -168,7 +163,7 @@ impl Server {
                 if result.get("resultType").is_none() {
                     result["resultType"] = json!("complete");
                 }
-                result["_meta"][META_SERVER] = server_info();
+                result["_meta"][SERVER_INFO] = server_info();
                 Body::Result(result)
             }
             error => error,
@@ -206,7 +201,7 @@ impl Server {
     }
 }
 
-/// Whether a request names its revision itself.
+/// Whether a request contains its revision.
 pub(crate) fn is_modern(params: &Value) -> bool {
     params
         .get("_meta")

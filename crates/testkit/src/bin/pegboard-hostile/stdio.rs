@@ -13,7 +13,7 @@ use crate::output;
 use crate::response::render;
 use crate::server::{Outcome, Server};
 
-/// How long the server waits for the client's answer to one of its own requests.
+/// How long the server waits for the client's reply to one of its requests.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads messages until standard input ends.
@@ -21,7 +21,7 @@ pub(crate) fn serve(server: &Arc<Server>) -> ExitCode {
     let session = Arc::new(StdioSession::new(server.clone()));
     output::noise_at_start(server);
     if server.script.hang == Some(pegboard_testkit::script::Moment::Start) {
-        // It goes on reading: a server that hangs is not one that lets its pipe fill up.
+        // It keeps reading, so that the pipe does not fill up.
         std::io::stdin()
             .lock()
             .lines()
@@ -62,7 +62,7 @@ struct StdioSession {
     /// The client's replies to the server's own requests, by id.
     replies: Mutex<HashMap<String, Value>>,
     replied: Condvar,
-    /// Answers that wait until enough of them are there to be sent in the reverse order.
+    /// Responses that are held back to be sent in reverse order.
     held: Mutex<Vec<(u32, Vec<u8>)>>,
     /// The id of the client's `subscriptions/listen`.
     subscription: Mutex<Option<Value>>,
@@ -90,7 +90,7 @@ impl StdioSession {
             return self.subscribe(message);
         }
         if method == "tools/call" {
-            // Calls run side by side, so that a slow one holds up nothing.
+            // Calls run concurrently, so that a slow one blocks nothing.
             let (session, message) = (self.clone(), message.clone());
             std::thread::spawn(move || session.answer(&message, "tools/call", number));
         } else {
@@ -231,7 +231,7 @@ pub(crate) fn acknowledgement(id: &Value, wanted: &Value) -> Value {
     }})
 }
 
-/// A notification that the list has changed, for a subscription or for anybody.
+/// A `list_changed` notification, for a subscription if there is one.
 pub(crate) fn list_changed(subscription: Option<&Value>) -> Value {
     let mut message = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     if let Some(id) = subscription {

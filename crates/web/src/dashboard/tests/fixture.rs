@@ -1,4 +1,4 @@
-//! A Pegboard without files and processes, and a browser without a window.
+//! A dashboard without files, processes or a browser.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::config_admin::{ConfigAdmin, NewServer, Project, ProjectView, TrustRev
 use crate::logins::Logins;
 use crate::state::{WebParts, WebState};
 
-/// A Pegboard to look at.
+/// A dashboard over servers in memory.
 pub(super) struct DashboardFixture {
     pub(super) hub: Hub,
     pub(super) ledger: Arc<MemoryLedger>,
@@ -34,14 +34,14 @@ pub(super) struct DashboardFixture {
     router: Router,
 }
 
-/// What a page answered.
+/// The response of a page.
 pub(super) struct PageResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) text: String,
 }
 
-/// A server and its tools, as their definitions.
+/// A discovered server with these tool definitions.
 pub(super) fn known(name: &str, tools: &[Value]) -> (ServerSpec, ServerRecord) {
     let spec = stdio_spec(name, "pegboard-test-server", [name, "--verbose"]);
     let raw: Vec<Box<RawValue>> = tools
@@ -59,12 +59,12 @@ pub(super) fn known(name: &str, tools: &[Value]) -> (ServerSpec, ServerRecord) {
 }
 
 impl DashboardFixture {
-    /// With these servers.
+    /// A dashboard with these servers.
     pub(super) fn with(servers: Vec<(ServerSpec, ServerRecord)>) -> Self {
         Self::reviewing(servers, None)
     }
 
-    /// With these servers, and a review of a project's server.
+    /// A dashboard with these servers and a trust review.
     pub(super) fn reviewing(
         servers: Vec<(ServerSpec, ServerRecord)>,
         review: Option<TrustReview>,
@@ -115,7 +115,7 @@ impl DashboardFixture {
         }
     }
 
-    /// Opens a page as somebody who administers.
+    /// Opens a page as an administrator.
     pub(super) async fn open(&self, path: &str) -> PageResponse {
         self.open_as(path, Some(Role::Admin), &[]).await
     }
@@ -149,7 +149,7 @@ impl DashboardFixture {
     }
 }
 
-/// No server is ever reached: pages only read.
+/// Fails the test if a page starts a server.
 struct NoConnector;
 
 #[async_trait]

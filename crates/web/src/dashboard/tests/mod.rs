@@ -1,4 +1,4 @@
-//! The screens over a catalog made of values: what they say, what they hold back, and how much of it there is.
+//! Tests of the screens over a catalog in memory.
 
 mod fixture;
 mod screens;

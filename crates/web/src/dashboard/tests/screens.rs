@@ -1,4 +1,4 @@
-//! What the screens say.
+//! Contents of the screens.
 
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
@@ -52,7 +52,7 @@ async fn r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on()
             "<nav",
             "Skip to the content",
         ] {
-            assert!(text.contains(needed), "{path} lacks {needed}");
+            assert!(text.contains(needed), "{path} does not contain {needed}");
         }
         for forbidden in [
             " style=",
@@ -62,7 +62,7 @@ async fn r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on()
             "src=\"http",
             "href=\"http",
         ] {
-            assert!(!text.contains(forbidden), "{path} holds {forbidden}");
+            assert!(!text.contains(forbidden), "{path} contains {forbidden}");
         }
         assert_eq!(text.matches("<script").count(), 1, "{path}");
         assert!(
@@ -85,7 +85,7 @@ async fn r_api_04_unknown_pages_answer_404_with_a_next_step() {
         assert!(seen.text.contains("No such"), "{path}");
     }
     let seen = fixture.open_as("/", None, &[]).await;
-    assert_eq!(seen.status, StatusCode::UNAUTHORIZED, "nobody logged in");
+    assert_eq!(seen.status, StatusCode::UNAUTHORIZED, "not logged in");
     assert!(!seen.text.contains("notes"));
 }
 
@@ -153,7 +153,7 @@ async fn r_sec_01_foreign_text_is_shown_as_text_and_cannot_hide() {
             "\u{1b}",
             "<i>title",
         ] {
-            assert!(!text.contains(forbidden), "{path} holds {forbidden:?}");
+            assert!(!text.contains(forbidden), "{path} contains {forbidden:?}");
         }
     }
     let tool = fixture.open("/tools/notes__evil").await.text;
@@ -221,7 +221,7 @@ async fn r_pol_02_a_waiting_call_is_shown_with_its_exact_arguments() {
         asked_at: fixture.now,
         expires_at: Timestamp(fixture.now.0 + 60_000),
     };
-    assert!(fixture.ledger.ask(request, 10).await.unwrap());
+    assert!(fixture.ledger.add_request(request, 10).await.unwrap());
     let text = fixture.open("/approvals").await.text;
     for needed in [
         "ls⟨5000 spaces⟩; rm -rf &lt;\\u202e&gt;",
@@ -286,7 +286,7 @@ async fn r_ui_02_a_server_that_ended_by_itself_is_not_shown_as_fine() {
     let mut health = fixture.hub.health_of(entry);
     health.crashed_at = Some(fixture.now);
     let status = ServerStatus::of(entry, Some(&health));
-    assert_eq!((status.word, status.tone), (CRASHED, Tone::Warn));
+    assert_eq!((status.label, status.tone), (CRASHED, Tone::Warn));
 }
 
 #[tokio::test]
@@ -327,7 +327,7 @@ async fn themes_are_kept_in_a_cookie_and_nothing_else_is_taken_from_it() {
     assert!(!theme("pegboard_theme=\"><b>").await.contains("data-theme"));
     assert!(
         theme("x=y").await.contains("content=\"call\""),
-        "the role is told to the script"
+        "the role is passed to the script"
     );
 }
 
@@ -379,7 +379,7 @@ async fn r_pol_01_a_disabled_server_keeps_its_page_and_offers_nothing() {
             .open("/search?q=add")
             .await
             .text
-            .contains("No tool is known yet")
+            .contains("No tools are known yet")
     );
     assert!(
         fixture
@@ -390,7 +390,7 @@ async fn r_pol_01_a_disabled_server_keeps_its_page_and_offers_nothing() {
     );
 }
 
-/// A project's server with its review, as the configuration gives them.
+/// A dashboard with an untrusted server of a project.
 fn untrusted(definition: Value) -> DashboardFixture {
     use pegboard_config::{Environment, LoadOptions, Paths, load};
     let folder = tempfile::tempdir().unwrap();
@@ -429,7 +429,7 @@ async fn r_sec_07_the_trust_dialog_shows_everything_that_runs_and_what_it_receiv
         "bash -c 'exec cat'",
         "BASH_ENV=.lint.sh",
         "Warning: bash runs this file before every script",
-        "in the folder",
+        "in the directory",
         "HTML=$'&lt;b&gt;\\u{202e}'",
         "OUT=${AWS_SECRET_ACCESS_KEY}",
         "your variable `AWS_SECRET_ACCESS_KEY` is passed to the program as variable OUT",
@@ -440,7 +440,7 @@ async fn r_sec_07_the_trust_dialog_shows_everything_that_runs_and_what_it_receiv
     for hidden in ["canary", "\u{202e}", "<b>"] {
         assert!(!text.contains(hidden), "{hidden:?} is in {text}");
     }
-    // The card of the configuration must not show the same values masked.
+    // The configuration card must not show the same values masked.
     assert!(!text.contains("env.TOKEN"), "{text}");
     let of_caller = fixture
         .open_as("/servers/notes", Some(Role::Caller), &[])

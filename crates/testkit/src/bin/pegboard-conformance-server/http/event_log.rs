@@ -1,4 +1,4 @@
-//! A stream of events that a client can leave and come back to (SEP-1699).
+//! A resumable event stream (SEP-1699).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tokio::sync::watch;
 
 use crate::http::reply;
 
-/// How soon a client whose stream was closed should come back, in milliseconds.
+/// Reconnection delay for clients, in milliseconds.
 const RETRY_MS: u32 = 100;
 
-/// Everything that was ever sent on one stream.
+/// All messages of one stream.
 pub(crate) struct EventLog {
-    /// The stream's number, the first half of its events' ids.
+    /// The stream's number, the first part of its event ids.
     number: u64,
     log: watch::Sender<Log>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct EventLog {
 struct Log {
     messages: Vec<Value>,
     ended: bool,
-    /// How often the readers were sent away.
+    /// How often the readers were disconnected.
     cuts: u32,
 }
 
@@ -44,17 +44,17 @@ impl EventLog {
         self.log.send_modify(|log| log.ended = true);
     }
 
-    /// Sends the readers away; what is pushed from now on waits for them to come back.
+    /// Disconnects the readers; later messages wait until they reconnect.
     pub(crate) fn cut(&self) {
         self.log.send_modify(|log| log.cuts += 1);
     }
 
-    /// How many messages were sent so far.
+    /// The number of messages so far.
     pub(crate) fn len(&self) -> usize {
         self.log.borrow().messages.len()
     }
 
-    /// The event that only tells the client where to come back to.
+    /// The event that contains only the position for reconnecting.
     pub(crate) fn priming(&self) -> Bytes {
         Bytes::from(format!(
             "id: {}-0\nretry: {RETRY_MS}\ndata: \n\n",
@@ -62,7 +62,7 @@ impl EventLog {
         ))
     }
 
-    /// The events after the first `seen`, until the end of the log or until the readers are sent away.
+    /// The events after the first `seen`, until the log ends or the readers are disconnected.
     pub(crate) fn read(
         self: &Arc<Self>,
         seen: usize,

@@ -1,4 +1,4 @@
-//! What the headers of a request have to say.
+//! Checks of request headers.
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
@@ -15,7 +15,7 @@ use crate::modern::VERSION_KEY;
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 pub(crate) const SESSION: &str = "mcp-session-id";
 
-/// A header's value without the blanks around it.
+/// The trimmed value of a header.
 pub(crate) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
@@ -24,7 +24,7 @@ pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     text(headers, SESSION)
 }
 
-/// Keeps out pages that reach this server under a name of their own.
+/// Refuses requests of web pages under a foreign name.
 pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Response> {
     let host = text(headers, HOST.as_str()).is_none_or(is_local);
     let origin = text(headers, ORIGIN.as_str()).is_none_or(|origin| {
@@ -35,7 +35,7 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), Response> {
     if host && origin {
         return Ok(());
     }
-    let rpc_error = RpcError::new(-32600, "only requests to this machine are answered");
+    let rpc_error = RpcError::new(-32600, "only local requests are allowed");
     Err(reply::refused(
         StatusCode::FORBIDDEN,
         &Value::Null,
@@ -51,11 +51,11 @@ fn is_local(authority: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// Checks that a modern request says the same in its headers and in its body.
+/// Checks that the headers of a modern request match its body.
 pub(crate) fn check_modern(headers: &HeaderMap, message: &Value) -> Result<(), RpcError> {
     let (method, params) = (message["method"].as_str(), &message["params"]);
     same("MCP-Protocol-Version", text(headers, VERSION), {
-        // A body without a version is a mistake of its own.
+        // A body without a version is reported separately.
         let in_body = params["_meta"][VERSION_KEY].as_str();
         in_body.or(text(headers, VERSION))
     })?;
@@ -82,11 +82,11 @@ fn same(header: &str, given: Option<&str>, in_body: Option<&str>) -> Result<(), 
     }
     Err(RpcError::new(
         HEADER_MISMATCH,
-        format!("the header `{header}` does not say what the body says"),
+        format!("header `{header}` does not match the body"),
     ))
 }
 
-/// The value of a parameter's header: itself, or what `=?base64?…?=` holds.
+/// Decodes the value of a parameter's header, which may be `=?base64?…?=`.
 fn decoded(value: &str) -> Result<String, RpcError> {
     let Some(encoded) = value
         .strip_prefix("=?base64?")

@@ -1,4 +1,4 @@
-//! Sessions over HTTP: answers as resumable streams, a stream for news, and an end.
+//! Legacy sessions over HTTP: responses as resumable streams, and a stream for notifications.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,10 +17,10 @@ use crate::legacy::Session;
 use crate::message::{RpcError, response};
 use crate::shared::SharedState;
 
-/// The number of the stream on which a session tells news.
+/// The number of the notification stream of a session.
 const CHANGES_STREAM: u64 = 0;
 
-/// The sessions that are open.
+/// The open sessions.
 #[derive(Default)]
 pub(crate) struct Sessions {
     open: Mutex<HashMap<String, Arc<HttpSession>>>,
@@ -28,7 +28,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// Takes one message of a client.
+    /// Handles one message of a client.
     pub(crate) fn take(
         &self,
         shared: &Arc<SharedState>,
@@ -66,7 +66,7 @@ impl Sessions {
         answer
     }
 
-    /// The stream of a `GET`: news, or the rest of a stream that was left.
+    /// The stream of a `GET`: notifications, or the rest of an interrupted stream.
     pub(crate) fn stream(&self, headers: &HeaderMap) -> Response {
         let session = match self.find(headers) {
             Ok(session) => session,
@@ -112,11 +112,11 @@ impl Sessions {
 }
 
 fn unknown_session(status: StatusCode, id: &Value) -> Response {
-    let rpc_error = RpcError::new(-32600, "there is no such session; initialize first");
+    let rpc_error = RpcError::new(-32600, "unknown session; initialize first");
     reply::refused(status, id, rpc_error)
 }
 
-/// The stream and the number of messages in `STREAM-MESSAGES`.
+/// Parses an event id `STREAM-MESSAGES`.
 fn event_position(id: &str) -> Option<(u64, usize)> {
     let (number, seen) = id.split_once('-')?;
     Some((number.parse().ok()?, seen.parse().ok()?))
@@ -126,7 +126,7 @@ struct HttpSession {
     protocol: Session,
     logs: Mutex<HashMap<u64, Arc<EventLog>>>,
     next_log: AtomicU64,
-    /// The requests that are being answered, by their id as JSON.
+    /// The running requests, by their id as JSON.
     running: Mutex<HashMap<String, AbortHandle>>,
     notifier: Mutex<Option<AbortHandle>>,
 }
@@ -141,10 +141,10 @@ impl HttpSession {
             running: Mutex::default(),
             notifier: Mutex::default(),
         });
-        let (told, mut heard) = (session.clone(), shared.changes());
+        let (target, mut receiver) = (session.clone(), shared.changes());
         let notifier = tokio::spawn(async move {
-            while let Ok(heard) = heard.recv().await {
-                if let Some(message) = told.protocol.notification_for(&heard) {
+            while let Ok(change) = receiver.recv().await {
+                if let Some(message) = target.protocol.notification_for(&change) {
                     changes.push(message);
                 }
             }
@@ -157,7 +157,7 @@ impl HttpSession {
         lock(&self.logs).get(&number).cloned()
     }
 
-    /// Answers a request as a stream. The work goes on when the client leaves, because it may come back.
+    /// Responds with a stream. The request continues if the client disconnects, because it may reconnect.
     fn answer(self: &Arc<Self>, shared: Arc<SharedState>, message: Value) -> Response {
         let number = self.next_log.fetch_add(1, Ordering::SeqCst);
         let log = Arc::new(EventLog::new(number));

@@ -22,7 +22,7 @@ use crate::message::{INVALID_PARAMS, RpcError};
 use crate::modern;
 use crate::shared::SharedState;
 
-/// Serves until the process is ended.
+/// Serves until the process is killed.
 pub(crate) async fn serve(shared: Arc<SharedState>, port: u16) {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port))
         .await
@@ -38,7 +38,7 @@ pub(crate) async fn serve(shared: Arc<SharedState>, port: u16) {
         .with_state(server);
     axum::serve(listener, router)
         .await
-        .expect("the listener goes on");
+        .expect("the listener keeps running");
 }
 
 struct Server {
@@ -62,7 +62,7 @@ async fn on_post(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
         if server.shared.eras.modern() {
             return modern_http::take(server.shared.clone(), &headers, message).await;
         }
-        let rpc_error = RpcError::new(INVALID_PARAMS, "this revision is not spoken here");
+        let rpc_error = RpcError::new(INVALID_PARAMS, "unsupported revision");
         return reply::refused(StatusCode::BAD_REQUEST, &message["id"], rpc_error);
     }
     if server.shared.eras.legacy() {
@@ -88,7 +88,7 @@ async fn on_delete(State(server): State<Arc<Server>>, headers: HeaderMap) -> Res
     }
 }
 
-/// A session belongs to the handshake. Otherwise the header decides, and without one the body.
+/// A session id means legacy. Otherwise the header decides, and without one the body.
 fn is_for_modern(headers: &HeaderMap, message: &Value) -> bool {
     if headers::session(headers).is_some() {
         return false;
@@ -99,7 +99,7 @@ fn is_for_modern(headers: &HeaderMap, message: &Value) -> bool {
     }
 }
 
-/// An answer without a body.
+/// A response without a body.
 fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;

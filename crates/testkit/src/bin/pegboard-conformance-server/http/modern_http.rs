@@ -1,4 +1,4 @@
-//! Requests of the stateless era: an answer, or a stream that ends with one.
+//! Modern requests: a JSON response, or a stream that ends with the response.
 
 use std::sync::Arc;
 
@@ -32,13 +32,15 @@ pub(crate) async fn take(
     }
     let mut running = Running::start(shared, message);
     match running.emissions.recv().await {
-        Some(Emission::Message(first)) if is_answer(&first) => reply::json(status(&first), &first),
+        Some(Emission::Message(first)) if is_response(&first) => {
+            reply::json(status(&first), &first)
+        }
         Some(first) => reply::events(running.events(first)),
         None => empty_response(StatusCode::INTERNAL_SERVER_ERROR),
     }
 }
 
-/// A request that is being answered; dropping it cancels the work, as closing the connection does.
+/// A running request; dropping it cancels the work, as closing the connection does.
 struct Running {
     emissions: mpsc::UnboundedReceiver<Emission>,
     work: AbortHandle,
@@ -87,7 +89,7 @@ impl Drop for Running {
     }
 }
 
-fn is_answer(message: &Value) -> bool {
+fn is_response(message: &Value) -> bool {
     message.get("method").is_none()
 }
 

@@ -1,4 +1,4 @@
-//! Answers as HTTP responses.
+//! HTTP responses.
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -22,7 +22,7 @@ pub(crate) fn refused(status: StatusCode, id: &Value, rpc_error: RpcError) -> Re
     json(status, &response(id, Err(rpc_error)))
 }
 
-/// A stream of events that are already written out.
+/// A stream of serialised events.
 pub(crate) fn events<S>(events: S) -> Response
 where
     S: Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static,

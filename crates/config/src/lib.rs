@@ -76,7 +76,7 @@ mod yaml;
 
 pub use agent::{AgentLoading, AgentProvider, AgentSettings};
 pub use atomic::write_file_atomically;
-pub use builtin::builtin_server;
+pub use builtin::code_server;
 pub use command_line::{command_line, masked_command_line};
 pub use content_hashes::ContentHashes;
 pub use definition_warnings::{DefinitionWarning, definition_warnings};

@@ -9,6 +9,7 @@ pub type ToolResult<T> = Result<T, ToolError>;
 
 /// Coarse error classes for programs; [`Reason`] is more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum ErrorClass {
     /// No handler is registered for the tool.
     #[serde(rename = "TOOL_NOT_IMPLEMENTED")]
@@ -43,6 +44,7 @@ impl ErrorClass {
 /// An error with what failed, why, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct ToolError {
     /// The coarse class.
     pub code: ErrorClass,

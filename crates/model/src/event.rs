@@ -67,6 +67,7 @@ impl std::fmt::Debug for TraceId {
 
 /// An event with its time and trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Event {
     /// When it happened.
     pub at: Timestamp,
@@ -77,9 +78,17 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+impl Event {
+    /// Creates an event.
+    pub fn new(at: Timestamp, trace: TraceId, kind: EventKind) -> Self {
+        Self { at, trace, kind }
+    }
+}
+
 /// The kinds of events. The serialized names appear in logs, traces and the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event")]
+#[non_exhaustive]
 pub enum EventKind {
     /// A discovery run started.
     #[serde(rename = "tools.discovery.started")]

@@ -9,6 +9,7 @@ macro_rules! reasons {
         $title:literal, $remedy:literal $(, model $model:expr)?;)*) => {
         /// The specific reason of an error; more detailed than its [`ErrorClass`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub enum Reason {
             $(#[doc = $title] #[serde(rename = $code)] $variant,)*
         }

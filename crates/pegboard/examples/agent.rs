@@ -1,19 +1,19 @@
-//! An agent with a tool of its own and every tool of every configured MCP server.
+//! An agent with its own tool and every tool of every configured MCP server.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use pegboard::agent::{AgentEvent, Anthropic, CancellationToken, Conversation};
-use pegboard::{Options, Pegboard, Secret, ToolResult};
+use pegboard::{Pegboard, Secret, ToolResult};
 use serde_json::json;
 
 #[tokio::main]
 async fn main() -> ToolResult<()> {
-    let pegboard = Pegboard::open(Options::default()).await?;
-    let takes = json!({"type": "object", "properties": {"id": {"type": "integer"}}});
+    let pegboard = Pegboard::open().await?;
+    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}});
     pegboard.register(
         "order",
-        "Says where an order is.",
-        takes,
-        |order| async move { Ok(json!({"id": order.get("id"), "status": "on its way"})) },
+        "Returns the status of an order.",
+        schema,
+        |order| async move { Ok(json!({"id": order.get("id"), "status": "shipped"})) },
     )?;
 
     let key = std::env::var("ANTHROPIC_API_KEY").unwrap_or_default();
@@ -25,9 +25,9 @@ async fn main() -> ToolResult<()> {
         AgentEvent::CallFinished { tool, took, .. } => eprintln!("[{tool}: {took:?}]"),
         _ => {}
     };
-    let (mut talk, cancel) = (Conversation::new(), CancellationToken::new());
+    let (mut conversation, cancel) = (Conversation::new(), CancellationToken::new());
     for task in std::env::args().skip(1) {
-        let run = agent.run(&mut talk, &task, &cancel, &show).await;
+        let run = agent.run(&mut conversation, &task, &cancel, &show).await;
         println!("\n{:?}, {} tokens saved", run.usage, run.saved_tokens);
         run.answer?;
     }

@@ -1,4 +1,4 @@
-//! Pegboard as an MCP server, made from its configuration.
+//! Builds the MCP gateway from the configuration.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use pegboard_gateway::{Gateway, GatewaySettings, Mode, Profile};
 
 use crate::Pegboard;
 
-/// What the key is for that seals what clients carry; another use must have another name.
+/// The key derivation context for state that clients carry; every other use needs its own context.
 const SEAL: &str = "pegboard gateway: what clients carry for us";
 
 impl Pegboard {
-    /// This Pegboard as an MCP server, for [`crate::http`] and [`crate::stdio`]. It starts nothing.
+    /// Returns this Pegboard as an MCP server, for [`crate::mcp::http`] and [`crate::mcp::stdio`]. Starts no server.
     pub fn gateway(&self) -> Gateway {
-        let configured = self.configured();
+        let configuration = self.configuration();
         let settings = GatewaySettings {
-            profiles: profiles(&configured.loaded.profiles),
-            result_tokens: configured.loaded.settings.result_tokens,
-            key: blake3::derive_key(SEAL, &configured.key.0),
+            profiles: profiles(&configuration.loaded.profiles),
+            result_tokens: configuration.loaded.settings.result_tokens,
+            key: blake3::derive_key(SEAL, &configuration.key.0),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            limits: configured.limits.clone(),
+            limits: configuration.limits.clone(),
         };
         Gateway::new(self.hub().clone(), settings)
     }
 }
 
-/// The profiles as the gateway wants them; the default one has its name and none.
+/// Converts the configured profiles for the gateway. The default profile is also available under the empty name.
 pub fn profiles(
     configured: &BTreeMap<String, pegboard_config::Profile>,
 ) -> BTreeMap<String, Profile> {

@@ -1,52 +1,70 @@
 //! Every tool of every MCP server, known without starting any.
 //!
-//! Pegboard stands between an agent and MCP servers. It keeps a catalog of all tools that lasts between runs, finds
-//! the right one, and starts exactly the server that is called. This crate is its front door for programs; the
-//! command `pegboard` is built from the same parts.
+//! Pegboard sits between an agent and MCP servers. It stores a catalog of all tools, finds the right one, and starts
+//! only the server that is called. This crate is the library for embedding it in a program; the command `pegboard` is
+//! the package `pegboard-cli`.
 //!
 //! # A tour
 //!
-//! **Open it.** [`Pegboard::open`] reads the configuration that the command uses and the catalog that lasts. Nothing
-//! is started, so it takes milliseconds.
+//! **Open it.** [`Pegboard::builder`] reads the same configuration as the command and the stored catalog. It starts no
+//! server, so it takes milliseconds. Servers can also be added in code.
 //!
 //! ```no_run
 //! # async fn tour() -> pegboard::ToolResult<()> {
-//! let pegboard = pegboard::Pegboard::open(pegboard::Options::default()).await?;
+//! use pegboard::{Pegboard, Server};
+//!
+//! let pegboard = Pegboard::builder()
+//!     .server(Server::stdio("time", "uvx").arg("mcp-server-time"))
+//!     .server(Server::http("docs", "https://example.com/mcp"))
+//!     .open()
+//!     .await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! **Bring your own tools.** [`Pegboard::register`] puts a closure beside the servers' tools, under the same rules.
+//! **Add your own tools.** [`Pegboard::register_typed`] registers a function beside the servers' tools; the schema of
+//! its arguments is derived from their type. [`Pegboard::register`] takes a schema written by hand.
 //!
-//! ```
+#![cfg_attr(feature = "typed-tools", doc = "```")]
+#![cfg_attr(not(feature = "typed-tools"), doc = "```ignore")]
 //! # async fn tour(pegboard: &pegboard::Pegboard) -> pegboard::ToolResult<()> {
-//! let schema = serde_json::json!({"type": "object", "properties": {"city": {"type": "string"}}});
-//! pegboard.register("weather", "Says how the weather is.", schema, |arguments| async move {
-//!     Ok(serde_json::json!({"city": arguments["city"], "sky": "blue"}))
+//! use pegboard::schemars::JsonSchema;
+//!
+//! #[derive(serde::Deserialize, JsonSchema)]
+//! #[schemars(crate = "pegboard::schemars")]
+//! struct Weather {
+//!     /// The name of the city.
+//!     city: String,
+//! }
+//!
+//! pegboard.register_typed("weather", "Returns the weather of a city.", |args: Weather| async move {
+//!     Ok(serde_json::json!({"city": args.city, "sky": "blue"}))
 //! })?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! **Give them to a model.** Three lines serve a model that you ask with a client of your own: the definitions, the
-//! summary for the system prompt, and somebody to run the calls.
+//! **Give the tools to a model.** With a model client of your own, you need three things: the definitions, the summary
+//! for the system prompt, and a runner for the calls (feature `agent`).
 //!
-//! ```no_run
+#![cfg_attr(feature = "agent", doc = "```no_run")]
+#![cfg_attr(not(feature = "agent"), doc = "```ignore")]
 //! # async fn tour(pegboard: &pegboard::Pegboard, call: pegboard::agent::ToolUse) {
-//! let tools = pegboard.definitions(pegboard::Format::Anthropic).await; // request["tools"] = tools.document()
+//! let tools = pegboard.definitions(pegboard::agent::Format::Anthropic).await; // request["tools"] = tools.document()
 //! let system = pegboard.context_summary(); // request["system"]
-//! let result = pegboard.answer(&tools, &call).await; // for each call of the model
+//! let result = pegboard.run_tool_use(&tools, &call).await; // for each call of the model
 //! # }
 //! ```
 //!
-//! [`Pegboard::definitions`] offers five small tools that find, list, describe and call all others, in the
-//! [`Format`] that the provider takes. [`Pegboard::definitions_by`] chooses otherwise: all definitions, or the
-//! provider's own search. [`Pegboard::answer`] never fails: what goes wrong is told to the model.
+//! `Pegboard::definitions` offers a few meta tools that find, list, describe and call all others.
+//! `Pegboard::definitions_with` can also offer all definitions, or use the provider's own tool search.
+//! `Pegboard::run_tool_use` never fails: errors are results that the model can read.
 //!
-//! **Or let it ask.** [`Pegboard::agent`] gives a loop that asks Anthropic or OpenAI, or a [`agent::Provider`] of your
-//! own, streams the answer, runs calls side by side, and keeps within an [`agent::Budget`].
+//! **Or use the agent loop.** `Pegboard::agent` returns a loop that asks Anthropic, OpenAI or your own
+//! `agent::Provider`, streams the answer, runs calls concurrently, and stays within an `agent::Budget`.
 //!
-//! ```no_run
+#![cfg_attr(feature = "agent", doc = "```no_run")]
+#![cfg_attr(not(feature = "agent"), doc = "```ignore")]
 //! # async fn tour(pegboard: &pegboard::Pegboard) -> pegboard::ToolResult<()> {
 //! use pegboard::agent::Anthropic;
 //!
@@ -58,7 +76,7 @@
 //! # }
 //! ```
 //!
-//! **Look for yourself.** [`Pegboard::search`], [`Pegboard::describe`] and [`Pegboard::call`] do for a program what the
+//! **Search and call.** [`Pegboard::search`], [`Pegboard::describe`] and [`Pegboard::call`] do for a program what the
 //! meta tools do for a model.
 //!
 //! ```no_run
@@ -72,13 +90,15 @@
 //! # }
 //! ```
 //!
-//! **Keep up.** [`Pegboard::refresh`] asks servers again and says what is different; [`Pegboard::subscribe`] tells
-//! what happens meanwhile.
+//! **Refresh.** [`Pegboard::refresh`] discovers tools again and returns what changed; [`Pegboard::subscribe`] returns
+//! a stream of events.
 //!
 //! ```no_run
 //! # async fn tour(pegboard: &pegboard::Pegboard) -> pegboard::ToolResult<()> {
+//! use pegboard::Refresh;
+//!
 //! let mut events = pegboard.subscribe();
-//! for outcome in pegboard.refresh(None, true).await? {
+//! for outcome in pegboard.refresh(Refresh::all().force()).await? {
 //!     match outcome.result {
 //!         Ok(now) => println!("{}: {} new", outcome.server, now.delta.added.len()),
 //!         Err(error) => println!("{}: {error}. {}", outcome.server, error.remedy),
@@ -89,48 +109,92 @@
 //! # }
 //! ```
 //!
-//! **Close it.** [`Pegboard::close`] stops every server that was started; no process is left when it returns.
+//! **Close it.** [`Pegboard::close`] stops every started server; no child process is left when it returns.
 //!
-//! # What to rely on
+//! # Guarantees
 //!
-//! - Errors are values: a [`ToolError`] has a class, a reason with a page of its own, a message free of secrets, and
+//! - Errors are values: a [`ToolError`] has a class, a reason with a documentation page, a message without secrets, and
 //!   the next step. Nothing panics.
-//! - A server that does not answer costs its own tools and nothing else; the agent goes on without them.
-//! - Every call passes one policy gate. Give [`Options::approver`] to ask a person when a policy says `ask`.
-//! - Enums and structs that may grow are `non_exhaustive`.
+//! - A failing server loses only its own tools.
+//! - Every call passes one policy gate. Set [`Builder::approver`] to ask a person when a policy says `ask`.
+//! - Errors, reasons, events and the library's own structs are `non_exhaustive`.
+//!
+//! # Features
+//!
+//! | feature | default | content |
+//! |---|---|---|
+//! | `agent` | yes | model definitions, tool runner, agent loop |
+//! | `meaning` | yes | search by meaning with an embedded sentence encoder (23 MB) |
+//! | `otlp` | yes | export of traces over OTLP, Prometheus metrics, redaction of logs |
+//! | `typed-tools` | yes | tools with argument schemas derived by `schemars` |
+//! | `gateway` | no | Pegboard as an MCP server over stdio and Streamable HTTP |
+//! | `dashboard` | no | the HTTP API and the dashboard; includes `gateway` |
+//! | `keyring` | no | secrets in the system keychain |
 
-#[doc(hidden)]
-pub mod cli;
-mod embed;
-#[doc(hidden)]
-pub mod example_server;
+mod builder;
+mod configuration;
+#[cfg(feature = "dashboard")]
+pub mod dashboard;
+#[cfg(feature = "gateway")]
 mod gateway;
 #[cfg_attr(not(feature = "meaning"), path = "no_meaning.rs")]
-pub(crate) mod meaning;
+mod meaning;
+#[cfg(all(feature = "gateway", feature = "otlp"))]
 mod metrics;
-mod open;
-mod overrides;
+#[cfg(feature = "agent")]
+mod model_tools;
+mod pegboard;
+mod server;
+#[cfg_attr(not(feature = "otlp"), path = "no_telemetry.rs")]
 mod telemetry;
-mod web;
+mod tools;
 
-pub use embed::{FoundTool, tool_use};
-pub use gateway::profiles;
-pub use open::{Configured, Options, Pegboard};
+pub use builder::Builder;
+pub use configuration::Configuration;
+pub use pegboard::Pegboard;
+pub use server::Server;
+pub use tools::{FoundTool, Refresh};
 
 /// The agent loop, model providers, and the parts of both.
-pub use pegboard_agent as agent;
+#[cfg(feature = "agent")]
+pub mod agent {
+    pub use pegboard_agent::*;
+    pub use pegboard_formats::Format;
+
+    pub use crate::model_tools::tool_use;
+}
+
+/// Pegboard as an MCP server: [`mcp::http`](pegboard_gateway::http) and [`mcp::stdio`](pegboard_gateway::stdio).
+#[cfg(feature = "gateway")]
+pub mod mcp {
+    pub use pegboard_gateway::*;
+
+    pub use crate::gateway::profiles;
+}
+
+// The crates behind the library, for every type of a public signature.
+pub use pegboard_catalog as catalog;
+pub use pegboard_config as config;
+pub use pegboard_hub as hub;
+pub use pegboard_model as model;
+pub use pegboard_store as store;
+#[cfg(feature = "otlp")]
+pub use pegboard_trace as trace;
+#[cfg(feature = "typed-tools")]
+pub use schemars;
+
+// The types that most programs use.
 pub use pegboard_catalog::{
     Catalog, ChangedTool, Delta, Description, ServerEntry, StaticTool, ToolView,
 };
 pub use pegboard_config::Environment;
-pub use pegboard_formats::Format;
-pub use pegboard_gateway::{Gateway, http, stdio};
 pub use pegboard_hub::{
     ApprovalPrompt, Approver, CallOutcome, CallRequest, Hub, PendingDiscoveries, PromptResponse,
     RefreshOutcome, Refreshed, SessionId, ToolHandler,
 };
 pub use pegboard_model::{
-    ErrorClass, Event, EventKind, Reason, Recorder, Secret, ServerName, SpanContext, ToolError,
-    ToolResult,
+    ErrorClass, Event, EventKind, Reason, Recorder, Secret, ServerName, ServerSpec, SpanContext,
+    ToolError, ToolResult,
 };
+#[cfg(feature = "otlp")]
 pub use pegboard_trace::Redactor;

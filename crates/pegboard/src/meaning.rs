@@ -1,4 +1,4 @@
-//! The embedded encoder behind the hub's encoder interface.
+//! The embedded sentence encoder behind the hub's `Encoder` trait.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use pegboard_encoder::{
 };
 use pegboard_hub::{Encoder, EncoderInput};
 
-/// The encoder; nothing of it is read before its first use.
+/// Returns the encoder; its weights are loaded on first use.
 pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
     Some(Arc::new(EmbeddedEncoder(OnceLock::new())))
 }
@@ -17,8 +17,8 @@ pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
 struct EmbeddedEncoder(OnceLock<Option<pegboard_encoder::Encoder>>);
 
 impl EmbeddedEncoder {
-    /// The vector of a text. The weights are part of the program, so they can be read; a build that damaged them
-    /// gives every text the same vector, which leaves the ranking to the words.
+    /// Encodes a text. Returns `None` only if the embedded weights are damaged; all tools then get the same vector, so
+    /// that words alone decide the ranking.
     fn vector(&self, text: &str, kind: TextKind) -> Option<Vector> {
         let encoder = self.0.get_or_init(|| {
             pegboard_encoder::Encoder::embedded()
@@ -75,7 +75,7 @@ impl Encoder for EmbeddedEncoder {
                 PackedVector::from_bytes(document),
                 PackedVector::from_bytes(short),
             );
-            // What was kept is sealed, so it can be read; were it not, no other tool may get its place.
+            // Stored vectors are sealed, so this does not happen; skipping one tool would shift all others.
             let (Some(document), Some(short)) = packed else {
                 return Arc::new(Vectors::default());
             };
@@ -84,7 +84,7 @@ impl Encoder for EmbeddedEncoder {
         let of_server = server.and_then(|bytes| bytes.first_chunk::<{ PackedVector::BYTES }>());
         vectors.server = match of_server {
             Some(bytes) => PackedVector::from_bytes(bytes),
-            // A server that says nothing is what its tools are.
+            // A server without a description is represented by its tools.
             None => mean(&vectors.tools),
         };
         Arc::new(vectors)
@@ -110,12 +110,12 @@ impl Encoder for EmbeddedEncoder {
 
 #[derive(Default)]
 struct Vectors {
-    /// The document vector of each tool and its short one.
+    /// The document vector and the short vector of each tool.
     tools: Vec<[PackedVector; 2]>,
     server: Option<PackedVector>,
 }
 
-/// The direction of all document vectors together.
+/// Returns the normalized sum of all document vectors.
 fn mean(tools: &[[PackedVector; 2]]) -> Option<PackedVector> {
     let mut sum = vec![0.0; pegboard_encoder::DIMENSIONS];
     for [document, _] in tools {

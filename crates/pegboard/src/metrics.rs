@@ -1,4 +1,4 @@
-//! What was counted and how every server is, as Prometheus reads it.
+//! The Prometheus metrics route.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,8 @@ use pegboard_trace::{CONTENT_TYPE, Gauges, ServerGauges, Tracer};
 use crate::Pegboard;
 
 impl Pegboard {
-    /// The route `/metrics`, to be merged with the gateway's own before the guard; empty where nothing is counted.
+    /// Returns the route `/metrics`, or no route if metrics are off. Merge it with the gateway's routes, behind the
+    /// same access checks.
     pub fn metrics_route(&self, gateway: &Gateway) -> http::Router {
         let Some(tracer) = self.telemetry().tracer().cloned() else {
             return http::Router::new();

@@ -1,10 +1,10 @@
-//! A program without the encoder: tools are found by words alone.
+//! Replaces the encoder in builds without the feature `meaning`: search uses words only.
 
 use std::sync::Arc;
 
 use pegboard_hub::Encoder;
 
-/// None was built in.
+/// Returns `None`, because this build has no encoder.
 pub(crate) fn encoder() -> Option<Arc<dyn Encoder>> {
     None
 }

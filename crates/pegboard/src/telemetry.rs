@@ -1,4 +1,4 @@
-//! What an open Pegboard tells about its work, by its configuration: logs, spans, counts. None of it shows a secret.
+//! Logs, traces and metrics of an open Pegboard, with secrets redacted.
 
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::Arc;
@@ -13,44 +13,48 @@ use pegboard_trace::{
     secrets_of,
 };
 
-use crate::{Configured, Options};
+use crate::{Builder, Configuration};
 
-/// How long the end of the program may take to send what is left.
+/// The time allowed at shutdown to export the remaining spans.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// How variables begin that may name a place for spans.
+/// Prefixes of environment variables that may configure a trace destination.
 const PREFIXES: [&str; 2] = ["LANGFUSE_", "OTEL_"];
 
-/// Who hears what happens, and what none of them may see.
+/// The recorder of events and spans, and the redactor of secrets.
 pub(crate) struct Telemetry {
     recorder: Arc<dyn Recorder>,
     tracer: Option<Tracer>,
-    /// None where nothing is written anywhere, so that nothing has to be known.
+    /// `None` if nothing is logged or exported.
     redactor: Option<Arc<Redactor>>,
 }
 
 impl Telemetry {
-    /// Starts what the configuration asks for. The second value tells what of it cannot be used.
-    pub(crate) fn start(configured: &Configured, options: &Options) -> (Self, Vec<ToolError>) {
-        let (plan, problems) = plan(configured);
+    /// Starts what the configuration enables. Also returns the problems of invalid settings.
+    pub(crate) fn start(
+        configuration: &Configuration,
+        builder: &Builder,
+        servers: &[ServerSpec],
+    ) -> (Self, Vec<ToolError>) {
+        let (plan, problems) = plan(configuration);
         let is_traced = !plan.destinations.is_empty();
-        let redactor = options.redactor.clone();
+        let redactor = builder.redactor.clone();
         let redactor = redactor.or_else(|| is_traced.then(Arc::default));
-        let tracer = match (is_traced || options.metrics, &redactor) {
+        let tracer = match (is_traced || builder.metrics, &redactor) {
             (true, Some(redactor)) => Some(Tracer::start(plan, redactor.clone())),
             (true, None) => Some(Tracer::metrics_only(Arc::default())),
             (false, _) => None,
         };
-        let recorder: Arc<dyn Recorder> = match &tracer {
-            Some(tracer) => Arc::new(tracer.clone()),
-            None => Arc::new(LogRecorder),
+        let recorder: Arc<dyn Recorder> = match (&builder.recorder, &tracer) {
+            (Some(recorder), _) => recorder.clone(),
+            (None, Some(tracer)) => Arc::new(tracer.clone()),
+            (None, None) => Arc::new(LogRecorder),
         };
         let telemetry = Self {
             recorder,
             tracer,
             redactor,
         };
-        let servers = configured.loaded.servers.values();
-        telemetry.learn(servers.chain(&options.extra_servers));
+        telemetry.learn(servers.iter());
         (telemetry, problems)
     }
 
@@ -58,11 +62,12 @@ impl Telemetry {
         &self.recorder
     }
 
+    #[cfg(feature = "gateway")]
     pub(crate) fn tracer(&self) -> Option<&Tracer> {
         self.tracer.as_ref()
     }
 
-    /// Learns the secrets of definitions, so that they are shown nowhere.
+    /// Registers the secrets of server definitions for redaction.
     pub(crate) fn learn<'a>(&self, specs: impl Iterator<Item = &'a ServerSpec>) {
         if let Some(redactor) = &self.redactor {
             let secrets: Vec<Secret> = specs.flat_map(secrets_of).collect();
@@ -70,14 +75,14 @@ impl Telemetry {
         }
     }
 
-    /// Learns one more secret.
+    /// Registers one secret for redaction.
     pub(crate) fn learn_secret(&self, secret: &Secret) {
         if let Some(redactor) = &self.redactor {
             redactor.learn([secret]);
         }
     }
 
-    /// Kept secrets that are learnt when they are opened.
+    /// Wraps a lookup of stored secrets so that each resolved secret is registered for redaction.
     pub(crate) fn secrets(&self, kept: impl SecretLookup + 'static) -> Arc<dyn SecretLookup> {
         match &self.redactor {
             Some(redactor) => Arc::new(LearningSecretLookup::new(Arc::new(kept), redactor.clone())),
@@ -85,7 +90,7 @@ impl Telemetry {
         }
     }
 
-    /// Sends what is left.
+    /// Exports the remaining spans.
     pub(crate) async fn close(&self) {
         if let Some(tracer) = &self.tracer {
             tracer.close(FLUSH_TIMEOUT).await;
@@ -93,10 +98,10 @@ impl Telemetry {
     }
 }
 
-/// Whether a place for spans may be named. Most people trace nothing, and a look at the names of the variables
-/// tells so.
-pub(crate) fn may_trace(configured: &Configured) -> bool {
-    let (settings, vars) = (&configured.loaded.trace, &configured.environment.vars);
+/// Returns true if a trace destination may be configuration. This cheap check on variable names is negative for most
+/// users.
+pub(crate) fn may_trace(configuration: &Configuration) -> bool {
+    let (settings, vars) = (&configuration.loaded.trace, &configuration.environment.vars);
     let is_named = |prefix: &str| {
         let mut from = vars.range::<str, _>((Included(prefix), Unbounded));
         from.next()
@@ -106,30 +111,30 @@ pub(crate) fn may_trace(configured: &Configured) -> bool {
     is_configured || PREFIXES.iter().any(|prefix| is_named(prefix))
 }
 
-/// Where spans go, and what of it cannot be used.
-fn plan(configured: &Configured) -> (TracePlan, Vec<ToolError>) {
-    if !may_trace(configured) {
+/// Returns the trace destinations and the problems of invalid settings.
+fn plan(configuration: &Configuration) -> (TracePlan, Vec<ToolError>) {
+    if !may_trace(configuration) {
         return (TracePlan::default(), Vec::new());
     }
-    let (settings, vars) = (&configured.loaded.trace, &configured.environment.vars);
-    let (config, problem) = match resolved(settings, &configured.secrets()) {
+    let (settings, vars) = (&configuration.loaded.trace, &configuration.environment.vars);
+    let (config, problem) = match resolved(settings, &configuration.secrets()) {
         Ok(config) => (config, None),
         Err(error) => (TraceConfig::default(), Some(error)),
     };
     let (plan, problems) = TracePlan::resolve(&config, &|name| vars.get(name).cloned());
     let problems = problems.into_iter().map(|problem| {
-        let remedy = "Nothing is sent there until that is mended.";
+        let remedy = "Fix the setting; until then, no traces are sent there.";
         ToolError::new(Reason::ConfigInvalid, problem).with_remedy(remedy)
     });
     (plan, problem.into_iter().chain(problems).collect())
 }
 
-/// The table with its secrets opened.
+/// Resolves the secrets in the trace settings.
 fn resolved(settings: &TraceSettings, kept: &dyn SecretLookup) -> ToolResult<TraceConfig> {
     let value = |template: &Template| {
         template.resolve(kept).map_err(|name| {
-            let message = format!("traces need the secret `{name}`, which is not kept");
-            let remedy = format!("Run `pegboard secret set {name}`.");
+            let message = format!("secret `{name}` of the trace settings is not stored");
+            let remedy = format!("Store it with `pegboard secret set {name}`.");
             ToolError::new(Reason::ConfigSecretMissing, message).with_remedy(remedy)
         })
     };

@@ -37,11 +37,8 @@ fn logged(level: &str, format: LineFormat, secrets: &[Secret], work: impl FnOnce
 }
 
 fn event(kind: EventKind) -> pegboard_model::Event {
-    pegboard_model::Event {
-        at: pegboard_model::Timestamp(1),
-        trace: TraceId::from_bytes([0xab; 16]),
-        kind,
-    }
+    let trace = TraceId::from_bytes([0xab; 16]);
+    pegboard_model::Event::new(pegboard_model::Timestamp(1), trace, kind)
 }
 
 fn server() -> ServerName {

@@ -140,7 +140,7 @@ fn status_of(error: &ToolError) -> StatusCode {
             // The upstream server failed, not Pegboard.
             ErrorClass::Unavailable => StatusCode::BAD_GATEWAY,
             ErrorClass::NotImplemented => StatusCode::NOT_IMPLEMENTED,
-            ErrorClass::ExecutionFailed => match error.reason {
+            _ => match error.reason {
                 Reason::ServerError | Reason::ToolFailed => StatusCode::BAD_GATEWAY,
                 _ => StatusCode::INTERNAL_SERVER_ERROR,
             },

@@ -155,11 +155,7 @@ impl Telemetry {
     }
 
     fn send(&self, to: Option<&broadcast::Sender<Event>>, trace: &TraceId, kind: EventKind) {
-        let event = Event {
-            at: self.clock.now(),
-            trace: *trace,
-            kind,
-        };
+        let event = Event::new(self.clock.now(), *trace, kind);
         self.recorder.event(&event);
         // An error means that there are no subscribers.
         let _ = to.map(|to| to.send(event));

@@ -188,11 +188,7 @@ fn r_obs_02_the_metrics_page_is_valid_and_counts() {
     let kind = EventKind::ServerStarted {
         server: server.clone(),
     };
-    tracer.event(&Event {
-        at: Timestamp(1),
-        trace: trace_id(),
-        kind,
-    });
+    tracer.event(&Event::new(Timestamp(1), trace_id(), kind));
     let servers = [
         ServerGauges {
             name: "github",

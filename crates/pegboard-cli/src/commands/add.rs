@@ -1,0 +1,138 @@
+//! `pegboard add`: writes a server to the config file and discovers it.
+
+use std::collections::BTreeMap;
+
+use pegboard::Builder;
+use pegboard_config::edit::{NewServer, NewTransport, add_server};
+use pegboard_config::{NormalizedName, Problem, definition_warnings, masked_command_line};
+use pegboard_model::{Reason, ServerName, Template, ToolError, Transport, UntrustedText};
+
+use super::discover_now::discover;
+use super::{CommandResult, Global, Output, builder, load_config};
+use crate::args::AddArgs;
+use crate::failure::Failure;
+use crate::output::Paint;
+
+pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandResult {
+    let NormalizedName { name, is_corrected } = NormalizedName::parse(&args.name)?;
+    refuse_command(&args, &name)?;
+    if is_corrected {
+        let given = UntrustedText::new(&args.name);
+        output.note(&format!("`{given}` is not a valid name; using `{name}`"));
+    }
+    let before = builder(global).load()?;
+    let file = before.loaded.edit_target.clone();
+    let server = NewServer {
+        env: pairs(&args.env, '=', "-e KEY=VALUE")?,
+        headers: pairs(&args.header, ':', "-H 'Name: value'")?,
+        cwd: args.cwd.as_deref().map(from_here),
+        description: args.description.clone(),
+        category: args.category.clone(),
+        ..NewServer::new(name.clone(), transport(&args))
+    };
+    add_server(&file, &server, args.replace).map_err(|problem| not_written(&name, problem))?;
+    output.note(&format!("wrote server `{name}` to {}", file.display()));
+    warn(&name, builder(global), output)?;
+    if args.no_discover {
+        return Ok(());
+    }
+    let written = load_config(global, output)?;
+    discover(&[name], written, global, output)
+}
+
+/// Prints the warnings about a server's definition.
+fn warn(name: &ServerName, builder: Builder, output: &Output) -> CommandResult {
+    let written = builder.load()?;
+    let Some(spec) = written.loaded.servers.get(name) else {
+        return Ok(());
+    };
+    for warning in definition_warnings(name, &spec.transport) {
+        let text = format!("warning: {}", warning.sentence());
+        output.note(&output.paint(Paint::Warn, &text));
+    }
+    Ok(())
+}
+
+fn not_written(name: &ServerName, problem: Problem) -> Failure {
+    if problem.reason != Reason::ConfigDuplicate {
+        return problem.into();
+    }
+    let message = format!("server `{name}` already exists");
+    let error = ToolError::new(problem.reason, message).at_server(name);
+    error
+        .with_remedy("Choose another name, or replace it with `--replace`.")
+        .into()
+}
+
+fn transport(args: &AddArgs) -> NewTransport {
+    match &args.url {
+        Some(url) => NewTransport::Http { url: url.clone() },
+        None => {
+            let mut words = args.command.iter().cloned();
+            NewTransport::Stdio {
+                command: words.next().map(|word| program(&word)).unwrap_or_default(),
+                args: words.collect(),
+            }
+        }
+    }
+}
+
+/// Refuses a command line in place of a URL. Only a URL can be given without `--`.
+fn refuse_command(args: &AddArgs, name: &ServerName) -> CommandResult {
+    let Some(url) = args.url.as_deref().filter(|url| !url.contains("://")) else {
+        return Ok(());
+    };
+    let mut words = url.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    if words.next().is_none() && !is_program(first) {
+        return Ok(());
+    }
+    let mut words = url.split_whitespace().map(Template::literal);
+    let transport = Transport::Stdio {
+        command: words.next().unwrap_or_else(|| Template::literal("")),
+        args: words.collect(),
+        env: BTreeMap::new(),
+        cwd: None,
+    };
+    let command = masked_command_line(&transport);
+    Err(Failure::usage(
+        "this is a command, not a URL",
+        format!("Write `pegboard add {name} -- {command}`."),
+    ))
+}
+
+/// Returns true if `word` is a program in `PATH`.
+fn is_program(word: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !word.contains('/') && std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
+}
+
+/// Makes a relative path absolute, because the config file is in another directory.
+fn program(word: &str) -> String {
+    if word.contains('/') {
+        from_here(word)
+    } else {
+        word.to_owned()
+    }
+}
+
+fn from_here(path: &str) -> String {
+    let is_anchored = path.starts_with(['/', '~']) || path.contains("${");
+    match std::path::absolute(path) {
+        Ok(absolute) if !is_anchored => absolute.display().to_string(),
+        _ => path.to_owned(),
+    }
+}
+
+fn pairs(texts: &[String], separator: char, form: &str) -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for text in texts {
+        let Some((key, value)) = text.split_once(separator) else {
+            // The text may hold a secret, so it is not repeated.
+            let message = format!("an option value has no `{separator}`");
+            return Err(Failure::usage(message, format!("Write it as {form}.")));
+        };
+        pairs.push((key.trim().to_owned(), value.trim_start().to_owned()));
+    }
+    Ok(pairs)
+}

@@ -1,0 +1,140 @@
+//! `pegboard list`: prints the configured servers without starting any.
+
+use pegboard_config::masked_command_line;
+use pegboard_hub::SystemClock;
+use pegboard_model::{Clock, DiscoveryStatus, TrustState};
+use serde::Serialize;
+
+use super::{CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading};
+use crate::format::{ago, count};
+use crate::output::Paint;
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    transport: &'static str,
+    /// The command or URL, with secrets masked.
+    command: String,
+    enabled: bool,
+    approval: TrustState,
+    status: DiscoveryStatus,
+    stale: bool,
+    tools: usize,
+    tokens: usize,
+    last_discovered: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    layer: pegboard_model::Layer,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    servers: &'a [Row],
+    total: usize,
+    broken: Vec<&'a String>,
+}
+
+pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
+    let configuration = load_config(global, output)?;
+    reading(async {
+        let pegboard = open(configuration, builder(global), output).await?;
+        let catalog = pegboard.hub().catalog();
+        let rows: Vec<Row> = catalog.servers().map(|entry| row(entry)).collect();
+        let broken: Vec<&String> = pegboard.configuration().loaded.broken.keys().collect();
+        if output.json {
+            return output.document(&Document {
+                total: rows.len(),
+                servers: &rows,
+                broken,
+            });
+        }
+        if note_if_empty(pegboard.configuration(), output) {
+            return Ok(());
+        }
+        let now = SystemClock.now();
+        let mut lines: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| {
+                vec![
+                    row.name.clone(),
+                    state(row, output),
+                    row.tools.to_string(),
+                    ago(now, row.last_discovered.map(pegboard_model::Timestamp)),
+                    note(row),
+                ]
+            })
+            .collect();
+        for name in broken {
+            let state = output.paint(Paint::Bad, "broken");
+            let note = "see `pegboard config check`".to_owned();
+            lines.push(vec![
+                name.clone(),
+                state,
+                String::new(),
+                String::new(),
+                note,
+            ]);
+        }
+        output.line(&output.table(
+            &["SERVER", "STATE", "TOOLS", "DISCOVERED", "NOTE"],
+            lines,
+            4,
+        ))?;
+        let tools = rows.iter().map(|row| row.tools).sum();
+        output.note(&format!(
+            "{}, {}",
+            count(rows.len(), "server"),
+            count(tools, "tool")
+        ));
+        Ok(())
+    })
+}
+
+fn row(entry: &pegboard_catalog::ServerEntry) -> Row {
+    let record = &entry.record;
+    Row {
+        name: entry.spec.name.to_string(),
+        transport: entry.spec.transport.kind(),
+        command: masked_command_line(&entry.spec.transport),
+        enabled: entry.spec.enabled,
+        approval: entry.spec.approval,
+        status: entry.status(),
+        stale: entry.stale,
+        tools: record.tools.len(),
+        tokens: record.tools.iter().map(|tool| tool.tokens as usize).sum(),
+        last_discovered: record.discovered_at.map(|at| at.0),
+        last_error: record.last_error.as_ref().map(|note| note.message.clone()),
+        description: entry.spec.description.clone(),
+        layer: entry.spec.origin.layer,
+    }
+}
+
+fn state(row: &Row, output: &Output) -> String {
+    let (paint, word) = match (row.enabled, row.approval, row.status) {
+        (false, _, _) => (Paint::Dim, "disabled"),
+        (_, TrustState::Pending, _) => (Paint::Warn, "pending"),
+        (_, TrustState::Changed, _) => (Paint::Warn, "changed"),
+        (_, _, DiscoveryStatus::Failed) => (Paint::Bad, "failed"),
+        (_, _, DiscoveryStatus::Success) if row.stale => (Paint::Warn, "stale"),
+        (_, _, DiscoveryStatus::Success) => (Paint::Good, "known"),
+        (_, _, DiscoveryStatus::Never) => (Paint::Dim, "undiscovered"),
+        (_, _, DiscoveryStatus::Discovering) => (Paint::Warn, "discovering"),
+    };
+    output.paint(paint, word)
+}
+
+fn note(row: &Row) -> String {
+    match (row.approval, &row.last_error) {
+        (TrustState::Pending | TrustState::Changed, _) => {
+            format!("review with `pegboard trust {}`", row.name)
+        }
+        (_, Some(error)) => {
+            pegboard_model::UntrustedText::new(error.lines().next().unwrap_or_default())
+                .shortened(160)
+                .to_string()
+        }
+        _ => row.description.clone().unwrap_or_default(),
+    }
+}

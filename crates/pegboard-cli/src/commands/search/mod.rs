@@ -1,0 +1,163 @@
+//! `pegboard search`: searches tools by words and meaning.
+
+mod explain;
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use pegboard_catalog::{Catalog, SearchResults, SemanticCoverage, ToolSearch};
+use pegboard_hub::{Finder, Hub, MeaningProgress};
+use pegboard_model::UntrustedText;
+use serde::Serialize;
+
+use super::undiscovered::{discover_untried, note_missing};
+use super::{
+    CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading, with_servers,
+};
+use crate::args::SearchArgs;
+use crate::format::thousands;
+
+/// The default number of results.
+const HITS: usize = 10;
+/// The time that a search waits until new tools are encoded for search by meaning.
+const ENCODING_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Serialize)]
+struct Document<'a> {
+    query: &'a str,
+    /// The number of all matching tools.
+    total: usize,
+    /// Whether every tool was compared by meaning: `all`, `some` or `none`.
+    by_meaning: &'static str,
+    hits: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    server: Option<&'a str>,
+    summary: &'a str,
+    category: &'a str,
+    score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<explain::ScoreBreakdown>,
+}
+
+pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> CommandResult {
+    let configuration = load_config(global, output)?;
+    if !args.forget && !output.json && note_if_empty(&configuration, output) {
+        return Ok(());
+    }
+    reading(async {
+        let pegboard = open(configuration, builder(global), output).await?;
+        with_servers(pegboard, |hub| async move {
+            match args.forget {
+                true => forget(&hub, output).await,
+                false => search(args, &hub, output).await,
+            }
+        })
+        .await
+    })
+}
+
+async fn forget(hub: &Hub, output: &Output) -> CommandResult {
+    #[derive(Serialize)]
+    struct Forgotten {
+        forgotten: usize,
+    }
+    let forgotten = hub.forget_searches().await?;
+    if output.json {
+        return output.document(&Forgotten { forgotten });
+    }
+    let noun = if forgotten == 1 { "search" } else { "searches" };
+    output.line(&format!("Deleted {} past {noun}.", thousands(forgotten)))
+}
+
+async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> CommandResult {
+    discover_untried(hub, None, output).await;
+    if !args.words_only {
+        hub.load_vectors_once().await;
+        encode_missing(hub, output).await;
+    }
+    let mut finder = hub.finder(None);
+    if args.words_only {
+        finder = finder.by_words();
+    }
+    if args.explain {
+        finder = finder.explaining();
+    }
+    let catalog = hub.catalog();
+    answer(args, &finder, &catalog, output)?;
+    note_missing(hub, &catalog, output);
+    Ok(())
+}
+
+/// Encodes tools that were not encoded yet, with a progress bar on a terminal.
+async fn encode_missing(hub: &Hub, output: &Output) {
+    let bar = output.is_interactive().then(ProgressBar::no_length);
+    let style =
+        ProgressStyle::with_template("{spinner} {pos}/{len} tools encoded for search by meaning");
+    if let (Some(bar), Ok(style)) = (&bar, style) {
+        bar.set_style(style);
+    }
+    let on_progress = |progress: MeaningProgress| {
+        if let Some(bar) = &bar {
+            bar.set_length(progress.total as u64);
+            bar.set_position(progress.ready as u64);
+        }
+    };
+    hub.index_meaning(ENCODING_TIMEOUT, &on_progress).await;
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output) -> CommandResult {
+    let query = args.words.join(" ");
+    let found = finder.find(catalog, &query, args.limit.unwrap_or(HITS));
+    if output.json {
+        return output.document(&document(&query, &found));
+    }
+    if found.hits.is_empty() {
+        output.note("No tool matches. List all tools with `pegboard tools`.");
+        return Ok(());
+    }
+    if args.explain {
+        explain::show(&found, output)?;
+    } else {
+        let row = |hit: &pegboard_catalog::Hit<'_>| {
+            let summary = UntrustedText::new(hit.tool.summary()).to_string();
+            vec![hit.tool.exposed().to_string(), summary]
+        };
+        let rows = found.hits.iter().map(row).collect();
+        output.line(&output.table(&["TOOL", "SUMMARY"], rows, 1))?;
+    }
+    if finder.misses_meaning(catalog, &found) {
+        output.note(match found.by_meaning {
+            SemanticCoverage::Some => "Some tools were ranked by words only, because they are not encoded yet. Search again later.",
+            _ => "Ranked by words only, because the tools are not encoded yet. Search again later.",
+        });
+    }
+    Ok(())
+}
+
+fn document<'a>(query: &'a str, found: &'a SearchResults<'a>) -> Document<'a> {
+    let rows = found.hits.iter().map(|hit| Row {
+        name: hit.tool.exposed().as_str(),
+        server: hit.tool.server().map(|server| server.as_str()),
+        summary: hit.tool.summary(),
+        category: hit.tool.category(),
+        score: hit.score,
+        why: hit.why.as_deref().map(explain::ScoreBreakdown::of),
+    });
+    Document {
+        query,
+        total: found.total,
+        by_meaning: match found.by_meaning {
+            SemanticCoverage::All => "all",
+            SemanticCoverage::Some => "some",
+            SemanticCoverage::None => "none",
+        },
+        hits: rows.collect(),
+    }
+}

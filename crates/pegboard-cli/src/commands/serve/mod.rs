@@ -1,0 +1,201 @@
+//! `pegboard serve` and the main part of `up`: serves HTTP clients and keeps the catalog fresh.
+
+mod address;
+mod event_log;
+mod follow;
+mod greeting;
+mod tokens;
+
+use std::future::Future;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pegboard::Pegboard;
+use pegboard::dashboard::{ConfigReloader, Dashboard, Endpoint, RunningInstance, login_redirect};
+use pegboard_config::{ContentHashes, Problem, Watcher};
+use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
+use tokio::sync::{Notify, oneshot};
+
+use super::{
+    CommandResult, Global, Output, builder, interrupted, load_config, note_if_empty, open_unread,
+    serving,
+};
+use crate::args::ServeArgs;
+use crate::failure::Failure;
+use crate::output::Paint;
+use address::Listening;
+use tokens::Tokens;
+
+pub(crate) use address::{ListenAddress, listen};
+pub(crate) use follow::{STARTUP_GRACE, follow_config, run_housekeeping};
+pub(crate) use greeting::print_statistics;
+
+pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> CommandResult {
+    let configuration = load_config(global, output)?;
+    note_if_empty(&configuration, output);
+    let builder = builder(global).metrics();
+    serving(async {
+        let listening = listen(args, &configuration.loaded.settings, output).await?;
+        let pegboard = open_unread(configuration, builder, output)?;
+        let result = serve(&pegboard, listening, args, is_interactive(), output).await;
+        pegboard.close().await;
+        result
+    })
+}
+
+/// Ends orphans of an earlier run that was killed, after the first clients were served.
+async fn sweep(output: &Output) {
+    tokio::time::sleep(STARTUP_GRACE).await;
+    let swept = tokio::task::spawn_blocking(pegboard_upstream::sweep_orphans);
+    let left = swept.await.unwrap_or(0);
+    if left > 0 {
+        output.note(&format!("leftover processes of earlier runs ended: {left}"));
+    }
+}
+
+/// Loads the catalog and keeps it fresh. A catalog that has to be read from disk is loaded after the first clients
+/// were served.
+async fn keep_catalog_fresh(pegboard: &Pegboard, output: &Output) {
+    let hub = pegboard.hub();
+    if !hub.is_catalog_loaded() {
+        tokio::time::sleep(STARTUP_GRACE).await;
+    }
+    if !output.json {
+        print_statistics(pegboard, output);
+    }
+    // Discovery starts when a client or the dashboard needs tools.
+    hub.start_deferred_session();
+    run_housekeeping(hub).await;
+}
+
+/// Starts watching files on another thread, because the setup takes as long as many requests.
+fn begin_watching(files: Vec<PathBuf>, read: ContentHashes, changed: &Arc<Notify>) -> Watching {
+    let signal = changed.clone();
+    tokio::task::spawn_blocking(move || Watcher::start(files, &read, move || signal.notify_one()))
+}
+
+type Watching = tokio::task::JoinHandle<Result<Watcher, Problem>>;
+
+/// Keeps the watcher alive, and reports if it could not be started.
+async fn watch(watching: Watching, output: &Output) {
+    let watcher = watching.await;
+    if let Ok(Err(problem)) = &watcher {
+        output.note(&output.paint(Paint::Warn, &problem.to_string()));
+    }
+    let _kept = watcher;
+    std::future::pending().await
+}
+
+/// Serves until interrupted.
+pub(crate) async fn serve(
+    pegboard: &Pegboard,
+    listening: Listening,
+    args: &ServeArgs,
+    logs_in: bool,
+    output: &Output,
+) -> CommandResult {
+    let hub = pegboard.hub();
+    let events = hub.subscribe();
+    let state = pegboard.configuration().state.path();
+    let tokens = Tokens::of(args, pegboard)?;
+    let access = access(&listening, args, pegboard, &tokens)?;
+    let mut read = pegboard.configuration().loaded.contents.clone();
+    for file in [TOKEN_FILE, ADMIN_TOKEN_FILE] {
+        read.record(&state.join(file));
+    }
+    let gateway = pegboard.gateway();
+    let reload = Arc::new(ConfigReloader::new(pegboard, &gateway));
+    let endpoint = Endpoint {
+        url: format!("http://{}", greeting::shown_address(&listening)),
+        address: listening.address,
+        command: greeting::own_command(),
+        needs_token: access.needs_token(),
+    };
+    let dashboard = Dashboard::new(pegboard, &gateway, &reload, endpoint);
+    let access = access.with_logins(dashboard.logins().clone());
+    let site = Site::new(gateway.clone(), access.clone())
+        .with(pegboard.metrics_route(&gateway))
+        .with(dashboard.routes());
+    // The watcher starts before the greeting, so that no later change is missed.
+    let changed = Arc::new(Notify::new());
+    let mut files = pegboard.configuration().loaded.watch_list();
+    // Trust, secrets and tokens are applied like changes of config files.
+    let own = [
+        "agreements.json",
+        "secrets.json",
+        TOKEN_FILE,
+        ADMIN_TOKEN_FILE,
+    ];
+    files.extend(own.map(|name| state.join(name)));
+    let watching = begin_watching(files, read, &changed);
+    let login = logs_in.then(|| dashboard.login_url());
+    let _running = RunningInstance::announce(state, listening.address);
+    tokens.warn(output);
+    greeting::greet(
+        pegboard,
+        &listening,
+        &access,
+        login.as_ref(),
+        tokens.temporary(),
+        output,
+    );
+
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(http::serve(listening.listener, site, stopped));
+    tokio::select! {
+        () = event_log::print_events(events, output) => {}
+        () = keep_catalog_fresh(pegboard, output) => {}
+        () = watch(watching, output) => {}
+        () = forever(sweep(output)) => {}
+        () = follow_config(&reload, Some(&access), &changed, output) => {}
+        () = dashboard.keep_projects_updated() => {}
+        () = login_redirect::expire(state) => {}
+        () = interrupted() => {}
+    }
+    output.note("stopping");
+    drop(stop);
+    let _ = serving.await;
+    gateway.close();
+    Ok(())
+}
+
+/// Runs work, then waits forever.
+async fn forever(work: impl Future<Output = ()>) {
+    work.await;
+    std::future::pending().await
+}
+
+/// Builds the access rules from flags, settings and tokens.
+fn access(
+    listening: &Listening,
+    args: &ServeArgs,
+    pegboard: &Pegboard,
+    tokens: &Tokens,
+) -> Result<Access, Failure> {
+    let configuration = pegboard.configuration();
+    let settings = &configuration.loaded.settings;
+    let access = match &tokens.client {
+        None => Access::without_token(listening.address).map_err(|refused| {
+            let remedy = "Remove `--no-auth`, or listen on 127.0.0.1.";
+            Failure::usage(refused.to_string(), remedy)
+        })?,
+        Some(client) => Access::with_token(listening.address, &client.token),
+    };
+    let access = access
+        .with_admin_token(&tokens.admin.token)
+        .with_limits(configuration.limits.clone());
+    let hosts = settings.allow_hosts.iter().chain(&args.allow_host);
+    let access = access.allow_hosts(hosts.cloned());
+    Ok(access.allow_origins(settings.allow_origins.iter().cloned()))
+}
+
+/// Returns true if stdout is a terminal.
+fn is_interactive() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Prints a warning, even with `--quiet`.
+fn warn(text: &str, output: &Output) {
+    output.always_note(&output.paint(Paint::Warn, &format!("warning: {text}")));
+}

@@ -1,0 +1,66 @@
+//! Formatting of numbers, durations and times.
+
+use std::time::Duration;
+
+use pegboard_model::Timestamp;
+
+/// Formats the time since `then` in one unit, or `never`.
+pub(crate) fn ago(now: Timestamp, then: Option<Timestamp>) -> String {
+    match then {
+        Some(then) => format!("{} ago", duration(now.since(then))),
+        None => "never".to_owned(),
+    }
+}
+
+/// Formats a duration in its largest unit.
+pub(crate) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{} ms", duration.as_millis()),
+        1..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Formats a number with its noun, with a plural `s` if needed.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let digits = thousands(number);
+    if number == 1 {
+        format!("{digits} {noun}")
+    } else {
+        format!("{digits} {noun}s")
+    }
+}
+
+/// Formats a number with thousands separators.
+pub(crate) fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_durations_are_formatted() {
+        assert_eq!(thousands(1_174_647), "1,174,647");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(count(1, "tool"), "1 tool");
+        assert_eq!(count(2500, "tool"), "2,500 tools");
+        assert_eq!(
+            ago(Timestamp(200_000), Some(Timestamp(20_000))),
+            "3 min ago"
+        );
+        assert_eq!(ago(Timestamp(0), None), "never");
+    }
+}

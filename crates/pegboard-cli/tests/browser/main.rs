@@ -1,0 +1,184 @@
+//! The dashboard in a real browser, driven through every screen of the real program. Each test starts
+//! Pegboard and a script of `pages/`, which fails on any error of a page, on anything that its policy refuses and on
+//! any request to another host. `scripts/install-test-env` installs what is needed into the directory that
+//! `PEGBOARD_TEST_ENV` names; without it each test is skipped with a message.
+//!
+//! Screenshots are written to the directory that `PEGBOARD_ARTEFACTS` names, else to `screenshots` in the target
+//! directory.
+
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "failing tests panic with a message"
+)]
+
+#[path = "../cli/support/mod.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the fixtures are shared with the command line tests, which use more of them"
+)]
+mod support;
+
+mod browser;
+
+use browser::BrowserSession;
+use pegboard_testkit::{binary, tool_json};
+use serde_json::{Value, json};
+use support::{Home, PEGBOARD};
+
+/// The number of tools of each large server, which is the limit.
+const MANY: usize = 2_000;
+
+#[test]
+fn r_api_07_first_login_to_approved_call() {
+    let Some(desk) = BrowserSession::here(Home::new()) else {
+        return;
+    };
+    desk.drive("journey.mjs", &json!({}));
+}
+
+#[test]
+fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
+    let home = Home::new();
+    // The pending call is shown in all of them.
+    home.write(
+        "config/config.toml",
+        "[settings]\napproval_timeout = \"30m\"\n\n",
+    );
+    home.add(
+        "example",
+        PEGBOARD,
+        &["example-server"],
+        "description = \"Small built-in tools\"\n",
+    );
+    home.add("broken", "false", &["--never-answers"], "");
+    home.add("spare", PEGBOARD, &["example-server"], "enabled = false\n");
+    home.add(
+        "asking",
+        PEGBOARD,
+        &["example-server"],
+        "policy = \"ask\"\npolicies = { \"note_*\" = \"deny\" }\n",
+    );
+    let theirs = json!({"mcpServers": {"theirs": {
+        "command": PEGBOARD, "args": ["example-server"],
+        "env": {"BASH_ENV": ".lint.sh", "OUT": "${HOME}"},
+    }}});
+    home.write("project/.mcp.json", &theirs.to_string());
+    home.run(&["refresh", "--all"]);
+    let Some(desk) = BrowserSession::here(home) else {
+        return;
+    };
+    desk.drive("screens.mjs", &json!({}));
+}
+
+#[test]
+fn r_ui_01_a_double_click_approves_one_call() {
+    let home = Home::new();
+    home.add(
+        "asking",
+        PEGBOARD,
+        &["example-server"],
+        "policy = \"ask\"\n",
+    );
+    home.run(&["refresh", "--all"]);
+    let Some(desk) = BrowserSession::here(home) else {
+        return;
+    };
+    desk.drive("double_click.mjs", &json!({}));
+}
+
+#[test]
+fn r_ui_01_a_tool_is_not_run_with_empty_required_fields() {
+    let home = Home::new();
+    let replay = binary("pegboard-replay").display().to_string();
+    let text = json!({ "type": "string", "description": "A short text" });
+    let options = json!({ "type": "object", "properties": { "mode": text }, "required": ["mode"] });
+    let post = json!({
+        "name": "post",
+        "description": "Posts a message.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "channel_id": text,
+                "text": text,
+                "count": { "type": "integer" },
+                "options": options,
+                "tags": { "type": "array", "items": text },
+            },
+            "required": ["channel_id", "text", "count"],
+        },
+    });
+    let file = home.write("chat.json", &json!({ "tools": [post] }).to_string());
+    home.add("chat", &replay, &[&file.display().to_string()], "");
+    home.run(&["refresh", "--all"]);
+    let Some(desk) = BrowserSession::here(home) else {
+        return;
+    };
+    desk.drive("required.mjs", &json!({}));
+}
+
+#[test]
+fn r_ui_02_a_server_that_cannot_start_says_why() {
+    let home = Home::new();
+    home.write(
+        "config/config.toml",
+        "[servers.example]\ncommand = \"pegboard\"\nargs = 7\n",
+    );
+    let Some(desk) = BrowserSession::here(home) else {
+        return;
+    };
+    desk.drive("add_server.mjs", &json!({}));
+}
+
+#[test]
+fn r_ui_02_many_tabs_share_one_stream_of_events() {
+    let Some(desk) = BrowserSession::here(Home::with_example()) else {
+        return;
+    };
+    desk.drive("tabs.mjs", &json!({}));
+}
+
+#[test]
+fn r_ui_02_a_page_survives_a_restart_and_an_expired_login_leads_to_the_login_page() {
+    let Some(desk) = BrowserSession::here(Home::with_example()) else {
+        return;
+    };
+    desk.drive("restart.mjs", &json!({}));
+}
+
+#[test]
+fn r_api_07_the_keyboard_is_enough() {
+    let Some(desk) = BrowserSession::here(Home::with_example()) else {
+        return;
+    };
+    desk.drive("keyboard.mjs", &json!({}));
+}
+
+#[test]
+fn r_api_01_ten_thousand_tools_stay_a_short_page() {
+    let home = Home::new();
+    let replay = binary("pegboard-replay").display().to_string();
+    for server in 0..5 {
+        let tools: Vec<Value> = (0..MANY)
+            .map(|n| tool_json(&format!("tool_{server}_{n:04}")))
+            .collect();
+        let file = home.write(
+            &format!("many{server}.json"),
+            &json!({ "tools": tools }).to_string(),
+        );
+        home.add(
+            &format!("many{server}"),
+            &replay,
+            &[&file.display().to_string()],
+            "",
+        );
+    }
+    let Some(desk) = BrowserSession::here(home) else {
+        return;
+    };
+    desk.home.run(&["refresh", "--all"]).ok();
+    desk.drive("many.mjs", &json!({ "tools": 5 * MANY }));
+}

@@ -1,0 +1,16 @@
+//! The parts of the HTTP API and the dashboard that work with files: configuration, projects, logins, and the address
+//! of the running process.
+
+mod config_admin;
+mod config_reloader;
+pub mod login_redirect;
+mod logins;
+mod projects;
+mod recent_projects;
+mod running_instance;
+mod service;
+mod state_file;
+
+pub use config_reloader::{ConfigReloader, ReloadOutcome};
+pub use running_instance::{RunningInstance, find_running_instance};
+pub use service::{Dashboard, Endpoint, own_variables};

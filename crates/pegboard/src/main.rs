@@ -1,5 +1,0 @@
-//! The `pegboard` command.
-
-fn main() -> std::process::ExitCode {
-    pegboard::cli::main()
-}

@@ -118,7 +118,7 @@ fn r_sec_09_the_folder_brings_no_program_of_a_package() {
     let check = home.run(&["config", "check"]);
     let text = check.stdout + &check.stderr;
     assert!(
-        text.contains("`npx` may run programs of the folder"),
+        text.contains("`npx` may run programs from its working directory"),
         "{text}"
     );
     home.run(&["tools"]);

@@ -1,4 +1,4 @@
-//! The secrets that a configuration brings, and those that are opened later.
+//! Secrets in server definitions, and secrets resolved later.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use pegboard_model::{
 
 use crate::redactor::Redactor;
 
-/// The values of a server's definition that may be secrets: all its variables and headers but plain words under
-/// innocent names, its token, arguments that look like secrets, and an address with a login or a query. Kept
-/// secrets are not opened for it; see [`LearningSecretLookup`].
+/// Returns the values of a server definition that may be secrets: environment variables and headers (except plain words
+/// under harmless names), the token, arguments that look like secrets, and the login and query of a URL. Does not
+/// resolve stored secrets; see [`LearningSecretLookup`].
 pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
     let mut found = Vec::new();
     match &spec.transport {
@@ -19,7 +19,7 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
             named(env.iter(), &mut found);
             let suspects = secret_arguments(args.iter().map(Template::written));
             for (argument, is_suspect) in args.iter().zip(suspects) {
-                let Some(value) = known(argument) else {
+                let Some(value) = resolve(argument) else {
                     continue;
                 };
                 if is_suspect || argument.has_references() || has_url_secret(value.reveal()) {
@@ -33,8 +33,8 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
             bearer,
         } => {
             named(headers.iter(), &mut found);
-            found.extend(bearer.as_ref().and_then(known));
-            found.extend(known(url).iter().flat_map(address));
+            found.extend(bearer.as_ref().and_then(resolve));
+            found.extend(resolve(url).iter().flat_map(url_credentials));
         }
     }
     found
@@ -42,19 +42,19 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
 
 fn named<'a>(values: impl Iterator<Item = (&'a String, &'a Template)>, found: &mut Vec<Secret>) {
     for (name, template) in values {
-        let is_innocent = !is_secret_name(name) && !template.has_references();
-        let value = known(template).filter(|value| !(is_innocent && is_plain(value.reveal())));
+        let is_harmless = !is_secret_name(name) && !template.has_references();
+        let value = resolve(template).filter(|value| !(is_harmless && is_plain(value.reveal())));
         found.extend(value);
     }
 }
 
-/// What is known without opening a kept secret.
-fn known(template: &Template) -> Option<Secret> {
+/// The value of a template, unless it needs a stored secret.
+fn resolve(template: &Template) -> Option<Secret> {
     template.resolve(&pegboard_model::NoSecrets).ok()
 }
 
-/// The parts of an address that let somebody in: the login, and every value of the query.
-fn address(url: &Secret) -> Vec<Secret> {
+/// The credentials in a URL: the login, and the query values that are not plain words.
+fn url_credentials(url: &Secret) -> Vec<Secret> {
     let Ok(url) = reqwest::Url::parse(url.reveal()) else {
         return Vec::new();
     };
@@ -65,7 +65,8 @@ fn address(url: &Secret) -> Vec<Secret> {
     login.chain(query).collect()
 }
 
-/// Words, a number or a path: hiding `production` or `application/json` everywhere would help nobody.
+/// Whether a value is words, a number or a path. Redacting `production` or `application/json` everywhere would only
+/// make texts unreadable.
 fn is_plain(value: &str) -> bool {
     let is_words = value
         .bytes()
@@ -76,14 +77,14 @@ fn is_plain(value: &str) -> bool {
     is_words || is_number || value.starts_with('/')
 }
 
-/// Gives kept secrets out, and tells the redactor of each, so that none is ever open and unknown.
+/// Resolves stored secrets and registers each one with the redactor before it is used.
 pub struct LearningSecretLookup {
     inner: Arc<dyn SecretLookup>,
     redactor: Arc<Redactor>,
 }
 
 impl LearningSecretLookup {
-    /// A lookup that teaches the redactor what it gives out.
+    /// Wraps a lookup.
     pub fn new(inner: Arc<dyn SecretLookup>, redactor: Arc<Redactor>) -> Self {
         Self { inner, redactor }
     }

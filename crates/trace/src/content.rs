@@ -1,18 +1,18 @@
-//! What people and tools said: kept only where that was asked for, and never whole when it is long.
+//! Captured content: arguments, results and messages, truncated.
 
 use crate::redactor::{Redactor, cut};
 
-/// Most bytes of one text that are exported.
+/// Maximum bytes of one exported text.
 const CONTENT_MAX: usize = 16 * 1024;
 
-/// A text that has not been redacted yet. It has no `Debug`, so that it cannot be printed on the way.
+/// A text before redaction. Not `Debug`, so that it cannot be printed by accident.
 pub(crate) struct Content {
     text: String,
     was_cut: bool,
 }
 
 impl Content {
-    /// Copies as much of a text as is needed to redact what will be exported.
+    /// Copies the part of a text that is needed to redact its exported start.
     pub(crate) fn of(text: &str, redactor: &Redactor) -> Self {
         let kept = cut(text, CONTENT_MAX.saturating_add(redactor.margin()));
         Self {
@@ -21,7 +21,7 @@ impl Content {
         }
     }
 
-    /// The text as it may be exported.
+    /// The redacted text for export.
     pub(crate) fn cleaned(&self, redactor: &Redactor) -> String {
         redactor.clean_cut(&self.text, self.was_cut, CONTENT_MAX)
     }

@@ -1,23 +1,23 @@
-//! What the environment says about traces: the standard's variables, and Langfuse's.
+//! Reads the OpenTelemetry and Langfuse environment variables.
 
 use std::time::Duration;
 
 use pegboard_model::{Secret, UntrustedText};
 
-use crate::plan::{Destination, LangfuseKeys, TraceConfig, TracePlan};
+use crate::plan::{Destination, LangfuseKeys, TraceConfig, TracePlan, percent_decoded};
 
-/// Most attributes taken from `OTEL_RESOURCE_ATTRIBUTES`.
+/// Maximum number of attributes in `OTEL_RESOURCE_ATTRIBUTES`.
 const RESOURCE_ATTRIBUTES_MAX: usize = 64;
-/// Most headers taken from `OTEL_EXPORTER_OTLP_HEADERS`.
+/// Maximum number of headers in `OTEL_EXPORTER_OTLP_HEADERS`.
 const HEADERS_MAX: usize = 32;
 
-/// Where values of variables come from.
+/// Looks up an environment variable.
 type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl TracePlan {
-    /// Puts the configuration and the environment together. What the configuration says comes first: variables
-    /// of the standard are often set for other programs. Langfuse is used beside a collector when both are named.
-    /// The second value tells what could not be used.
+    /// Combines the configuration and the environment. The configuration has priority, because the standard variables are
+    /// often set for other programs. A collector and Langfuse may be used together. The second value lists the settings
+    /// that cannot be used.
     pub fn resolve(config: &TraceConfig, variables: Variables<'_>) -> (Self, Vec<String>) {
         let read = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
         let mut plan = Self {
@@ -31,7 +31,7 @@ impl TracePlan {
             ..Self::default()
         };
         let mut problems = Vec::new();
-        if is_off(&read) {
+        if is_disabled(&read) {
             return (plan, problems);
         }
         let found = [collector(config, &read), langfuse(config, &read)];
@@ -40,7 +40,7 @@ impl TracePlan {
             match destination {
                 Ok(destination) => {
                     plan.secrets.extend(destination.credentials());
-                    // The same place named in both ways is told once, with Langfuse's keys.
+                    // A Langfuse URL that is configured both ways is used once, with the Langfuse keys.
                     plan.destinations
                         .retain(|known| known.url != destination.url);
                     plan.destinations.push(destination);
@@ -48,14 +48,14 @@ impl TracePlan {
                 Err(problem) => problems.push(problem),
             }
         }
-        let spoken = read("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+        let protocol = read("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
             .or_else(|| read("OTEL_EXPORTER_OTLP_PROTOCOL"));
-        if let Some(protocol) = spoken
+        if let Some(protocol) = protocol
             && protocol.trim() != "http/protobuf"
             && !plan.destinations.is_empty()
         {
             problems.push(format!(
-                "`OTEL_EXPORTER_OTLP_PROTOCOL` is `{}`; traces are sent as `http/protobuf`, usually to port 4318",
+                "`OTEL_EXPORTER_OTLP_PROTOCOL` is `{}`, but only `http/protobuf` is supported; its usual port is 4318",
                 UntrustedText::new(protocol.trim()).shortened(40)
             ));
         }
@@ -63,15 +63,15 @@ impl TracePlan {
     }
 }
 
-fn is_off(read: &dyn Fn(&str) -> Option<String>) -> bool {
+fn is_disabled(read: &dyn Fn(&str) -> Option<String>) -> bool {
     let says =
         |name, word: &str| read(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(word));
     says("OTEL_SDK_DISABLED", "true") || says("OTEL_TRACES_EXPORTER", "none")
 }
 
-type Found = Option<(Result<Destination, String>, Vec<Secret>)>;
+type Resolved = Option<(Result<Destination, String>, Vec<Secret>)>;
 
-fn collector(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Found {
+fn collector(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Resolved {
     if let Some(endpoint) = &config.endpoint {
         let destination = Destination::collector(endpoint, &config.headers);
         return Some((destination, Vec::new()));
@@ -99,7 +99,7 @@ fn collector(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Fou
     Some((destination, Vec::new()))
 }
 
-fn langfuse(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Found {
+fn langfuse(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Resolved {
     let keys = config.langfuse.clone().or_else(|| {
         Some(LangfuseKeys {
             public_key: Secret::new(read("LANGFUSE_PUBLIC_KEY")?.trim()),
@@ -142,17 +142,14 @@ fn resource(config: &TraceConfig, read: &dyn Fn(&str) -> Option<String>) -> Vec<
     resource
 }
 
-/// `key=value` pairs with commas between them, percent-encoded as the standard has it.
-fn pairs(text: &str, most: usize) -> Vec<(String, Secret)> {
-    let decode = |text: &str| {
-        let bytes: Vec<u8> = percent_encoding::percent_decode_str(text.trim()).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+/// Parses comma-separated `key=value` pairs with percent-encoding.
+fn pairs(text: &str, max: usize) -> Vec<(String, Secret)> {
+    let decode = |text: &str| percent_decoded(text.trim());
     let pairs = text.split(',').filter_map(|pair| {
         let (key, value) = pair.split_once('=')?;
         (!key.trim().is_empty()).then(|| (decode(key), Secret::new(decode(value))))
     });
-    pairs.take(most).collect()
+    pairs.take(max).collect()
 }
 
 #[cfg(test)]

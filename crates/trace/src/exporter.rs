@@ -1,4 +1,4 @@
-//! Brings spans to one collector: in batches, with patience when it is overloaded, and never waited for.
+//! Exports spans to one collector in batches, with retries, without ever blocking a caller.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -19,38 +19,38 @@ use crate::queue::{DeliveryCounters, SpanReceiver, SpanSender, queue};
 use crate::redactor::Redactor;
 use crate::span::Span;
 
-/// Most spans in one request.
+/// Maximum number of spans in a request.
 const BATCH_SPANS: usize = 256;
-/// Most bytes of spans in one request, as far as their weight tells.
+/// Maximum estimated size of a request's spans.
 const BATCH_BYTES: usize = 1024 * 1024;
-/// How long the first span of a batch waits for others.
+/// How long the first span of a batch waits for more.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// How often a batch is tried before it is given up.
-const TRIES: u32 = 5;
-/// The pause after the first failure; it doubles with each.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// What the task may take to count what it gives up at the end.
+/// Maximum number of attempts to send a batch.
+const MAX_ATTEMPTS: u32 = 5;
+/// The delay after the first failure. It doubles with each further one.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+/// Time beyond the deadline in which the task may count the spans it drops.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What became of the spans of a run.
+/// How many spans were delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryCounts {
-    /// Accepted by collectors.
+    /// Spans accepted by collectors.
     pub sent: u64,
-    /// Given up.
+    /// Spans dropped.
     pub dropped: u64,
 }
 
-/// One collector's exporter: the queue, and the task that empties it.
+/// The exporter of one collector: a queue and the task that empties it.
 pub(crate) struct Exporter {
     queue: SpanSender,
     pub(crate) counts: Arc<DeliveryCounters>,
-    closing: watch::Sender<Option<Instant>>,
+    deadline_tx: watch::Sender<Option<Instant>>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Exporter {
-    /// Starts it on the present runtime.
+    /// Starts the export task on a runtime.
     pub(crate) fn start(
         destination: Destination,
         encoder: SpanEncoder,
@@ -58,11 +58,11 @@ impl Exporter {
         runtime: &tokio::runtime::Handle,
     ) -> Self {
         let counts = Arc::new(DeliveryCounters::default());
-        let (queue, waiting) = queue(counts.clone());
-        let (closing, told) = watch::channel(None);
-        let work = ExportTask {
-            waiting,
-            told,
+        let (queue, spans) = queue(counts.clone());
+        let (deadline_tx, deadline_rx) = watch::channel(None);
+        let task = ExportTask {
+            spans,
+            deadline_rx,
             counts: counts.clone(),
             destination: Arc::new(destination),
             encoder: Arc::new(encoder),
@@ -74,22 +74,22 @@ impl Exporter {
         Self {
             queue,
             counts,
-            closing,
-            task: Mutex::new(Some(runtime.spawn(work.run()))),
+            deadline_tx,
+            task: Mutex::new(Some(runtime.spawn(task.run()))),
         }
     }
 
-    /// Takes a span, or drops and counts it. Never waits.
+    /// Queues a span, or drops and counts it. Never blocks.
     pub(crate) fn put(&self, span: Arc<Span>) {
         self.queue.put(span);
     }
 
-    /// Says until when what is left may be sent. Nothing is taken any more.
+    /// Stops accepting spans, and sets the deadline for sending the remaining ones.
     pub(crate) fn begin_closing(&self, deadline: Instant) {
-        let _ = self.closing.send(Some(deadline));
+        let _ = self.deadline_tx.send(Some(deadline));
     }
 
-    /// Waits until everything was sent or given up, a moment beyond the deadline at the most.
+    /// Waits until all spans are sent or dropped, at most until shortly after the deadline.
     pub(crate) async fn closed(&self, deadline: Instant) {
         let task = self
             .task
@@ -105,36 +105,36 @@ impl Exporter {
 }
 
 struct ExportTask {
-    waiting: SpanReceiver,
-    told: watch::Receiver<Option<Instant>>,
+    spans: SpanReceiver,
+    deadline_rx: watch::Receiver<Option<Instant>>,
     counts: Arc<DeliveryCounters>,
     destination: Arc<Destination>,
     encoder: Arc<SpanEncoder>,
     redactor: Arc<Redactor>,
-    /// Made for the first batch: a process that never traces anything loads no certificates.
+    /// Created for the first batch, so that a process without spans loads no certificates.
     client: Option<Client>,
     is_failing: bool,
-    /// Whether the end was noticed.
+    /// Whether the task has noticed the deadline.
     is_closed: bool,
 }
 
 impl ExportTask {
     async fn run(mut self) {
-        while let Some(batch) = self.gather().await {
+        while let Some(batch) = self.next_batch().await {
             self.deliver(batch).await;
             if self.is_late() {
-                self.give_up(self.waiting.len(), None);
+                self.drop_spans(self.spans.len(), None);
                 return;
             }
         }
     }
 
-    /// Waits for a first span and a moment for others; at the end, what is left.
-    async fn gather(&mut self) -> Option<Vec<Arc<Span>>> {
+    /// Waits for a first span, then briefly for more. Returns `None` when the queue is closed and empty.
+    async fn next_batch(&mut self) -> Option<Vec<Arc<Span>>> {
         let first = loop {
             tokio::select! {
-                span = self.waiting.next() => break span?,
-                () = closing(&mut self.told), if !self.is_closed => self.stop_taking(),
+                span = self.spans.next() => break span?,
+                () = deadline_set(&mut self.deadline_rx), if !self.is_closed => self.close_queue(),
             }
         };
         let mut bytes = first.weight();
@@ -142,9 +142,9 @@ impl ExportTask {
         let until = Instant::now() + BATCH_DELAY;
         while batch.len() < BATCH_SPANS && bytes < BATCH_BYTES {
             let next = tokio::select! {
-                next = timeout_at(until, self.waiting.next()) => next,
-                () = closing(&mut self.told), if !self.is_closed => {
-                    self.stop_taking();
+                next = timeout_at(until, self.spans.next()) => next,
+                () = deadline_set(&mut self.deadline_rx), if !self.is_closed => {
+                    self.close_queue();
                     continue;
                 }
             };
@@ -155,34 +155,37 @@ impl ExportTask {
         Some(batch)
     }
 
-    /// Brings a batch to the collector, or gives it up after some tries.
+    /// Sends a batch, with retries, or drops it.
     async fn deliver(&mut self, batch: Vec<Arc<Span>>) {
         let count = batch.len();
-        let Some((client, body)) = self.prepare(batch).await else {
-            self.give_up(count, Some("no HTTP client could be made"));
+        let Some((client, body)) = self.encode(batch).await else {
+            self.drop_spans(count, Some("cannot create an HTTP client"));
             return;
         };
-        for tried in 1.. {
+        for attempt in 1.. {
             let sending = send(&client, &self.destination, body.clone());
-            let sent =
-                within(self.told.clone(), sending)
-                    .await
-                    .unwrap_or_else(|| SendOutcome::Rejected {
-                        why: "it did not answer before the end".to_owned(),
-                    });
-            match self.judge(sent, count, tried) {
+            let outcome = within(self.deadline_rx.clone(), sending).await;
+            let outcome = outcome.unwrap_or_else(|| SendOutcome::Rejected {
+                why: "it did not respond before the deadline".to_owned(),
+            });
+            match self.apply(outcome, count, attempt) {
                 ControlFlow::Break(()) => return,
-                // A collector that is asked at the end gets one more try at once.
+                // When closing, the last attempt is made immediately.
                 ControlFlow::Continue(pause) => tokio::select! {
                     () = sleep(pause) => {}
-                    () = closing(&mut self.told), if !self.is_closed => self.stop_taking(),
+                    () = deadline_set(&mut self.deadline_rx), if !self.is_closed => self.close_queue(),
                 },
             }
         }
     }
 
-    /// What follows from an answer: nothing more, or another try after a pause.
-    fn judge(&mut self, sent: SendOutcome, count: usize, tried: u32) -> ControlFlow<(), Duration> {
+    /// Handles the outcome of a request: done, or another attempt after a delay.
+    fn apply(
+        &mut self,
+        sent: SendOutcome,
+        count: usize,
+        attempt: u32,
+    ) -> ControlFlow<(), Duration> {
         match sent {
             SendOutcome::Accepted { rejected } => {
                 let rejected = rejected.min(count as u64);
@@ -192,31 +195,30 @@ impl ExportTask {
                 self.counts.dropped.fetch_add(rejected, Ordering::Relaxed);
                 if self.is_failing {
                     self.is_failing = false;
-                    tracing::info!(target: "pegboard_trace", "traces reach {} again", self.destination.display_url());
+                    tracing::info!(target: "pegboard_trace", "sending traces to {} works again", self.destination.display_url());
                 }
                 ControlFlow::Break(())
             }
             SendOutcome::Retry { pause, why } => {
-                let is_last = tried >= TRIES || self.deadline().is_some();
+                let is_last = attempt >= MAX_ATTEMPTS || self.deadline().is_some();
                 if is_last {
-                    self.give_up(count, Some(&why));
+                    self.drop_spans(count, Some(&why));
                     return ControlFlow::Break(());
                 }
-                ControlFlow::Continue(pause.unwrap_or_default().max(backoff(tried)))
+                ControlFlow::Continue(pause.unwrap_or_default().max(backoff(attempt)))
             }
             SendOutcome::Rejected { why } => {
-                self.give_up(count, Some(&why));
+                self.drop_spans(count, Some(&why));
                 ControlFlow::Break(())
             }
         }
     }
 
-    /// Writes the request's body away from the runtime's threads: contents are looked through for secrets, which
-    /// takes a while.
-    async fn prepare(&mut self, batch: Vec<Arc<Span>>) -> Option<(Client, Bytes)> {
+    /// Encodes the request body on a blocking thread, because redacting content takes a while.
+    async fn encode(&mut self, batch: Vec<Arc<Span>>) -> Option<(Client, Bytes)> {
         let (encoder, redactor) = (self.encoder.clone(), self.redactor.clone());
         let (known, destination) = (self.client.clone(), self.destination.clone());
-        let prepared = tokio::task::spawn_blocking(move || {
+        let encoded = tokio::task::spawn_blocking(move || {
             let client = match known {
                 Some(client) => Ok(client),
                 None => client(&destination),
@@ -224,31 +226,31 @@ impl ExportTask {
             let body = encoder.encode(batch.iter().map(AsRef::as_ref), &redactor);
             client.map(|client| (client, Bytes::from(body)))
         });
-        let (client, body) = prepared.await.ok()?.ok()?;
+        let (client, body) = encoded.await.ok()?.ok()?;
         self.client = Some(client.clone());
         Some((client, body))
     }
 
-    fn give_up(&mut self, count: usize, why: Option<&str>) {
+    fn drop_spans(&mut self, count: usize, why: Option<&str>) {
         self.counts
             .dropped
             .fetch_add(count as u64, Ordering::Relaxed);
         let Some(why) = why else { return };
-        // Told once, until it works again.
+        // Reported once, until it works again.
         if !self.is_failing {
             self.is_failing = true;
             let place = self.destination.display_url();
-            tracing::warn!(target: "pegboard_trace", "traces do not reach {place}: {why}; they are dropped and counted");
+            tracing::warn!(target: "pegboard_trace", "cannot send traces to {place}: {why}; they are dropped and counted");
         }
     }
 
-    fn stop_taking(&mut self) {
+    fn close_queue(&mut self) {
         self.is_closed = true;
-        self.waiting.close();
+        self.spans.close();
     }
 
     fn deadline(&self) -> Option<Instant> {
-        *self.told.borrow()
+        *self.deadline_rx.borrow()
     }
 
     fn is_late(&self) -> bool {
@@ -257,24 +259,24 @@ impl ExportTask {
     }
 }
 
-/// Waits until the end is near. Also true when whoever could tell is gone.
-async fn closing(told: &mut watch::Receiver<Option<Instant>>) {
-    let _ = told.wait_for(Option::is_some).await;
+/// Completes when a deadline is set, or the exporter is dropped.
+async fn deadline_set(deadline_rx: &mut watch::Receiver<Option<Instant>>) {
+    let _ = deadline_rx.wait_for(Option::is_some).await;
 }
 
-/// Waits for something until the deadline, which may be set meanwhile.
+/// Runs `work` until the deadline, which may be set in the meantime.
 async fn within<T>(
-    mut told: watch::Receiver<Option<Instant>>,
+    mut deadline_rx: watch::Receiver<Option<Instant>>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     let over = async {
-        match told
+        match deadline_rx
             .wait_for(Option::is_some)
             .await
             .map(|deadline| *deadline)
         {
             Ok(Some(deadline)) => tokio::time::sleep_until(deadline).await,
-            // Nobody can set one any more.
+            // The exporter is gone, so there is no deadline.
             _ => std::future::pending().await,
         }
     };
@@ -284,9 +286,9 @@ async fn within<T>(
     }
 }
 
-/// The pause after so many tries, spread so that many processes do not come back at once.
-fn backoff(tried: u32) -> Duration {
-    let pause = FIRST_PAUSE.saturating_mul(1 << tried.saturating_sub(1).min(6));
+/// The delay after a number of attempts, with jitter so that many processes do not retry at once.
+fn backoff(attempt: u32) -> Duration {
+    let pause = FIRST_DELAY.saturating_mul(1 << attempt.saturating_sub(1).min(6));
     let spread = u32::try_from(random() % 1000).unwrap_or(0);
     pause + pause.saturating_mul(spread) / 2000
 }

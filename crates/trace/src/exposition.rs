@@ -1,4 +1,8 @@
-//! The counters as Prometheus reads them.
+//! Writes the metrics in the Prometheus text format, version 0.0.4.
+//!
+//! `prometheus-client` only writes OpenMetrics, in which counters are declared under another name, and its histograms and
+//! label lookups take locks: recording a call takes about 130 ns with it (330 ns with two threads) instead of 50 ns
+//! (70 ns). Only the text writer below could be replaced, at the cost of three more crates.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,152 +13,133 @@ use crate::exporter::DeliveryCounts;
 use crate::histogram::Histogram;
 use crate::metrics::Metrics;
 
-/// The content type of [`crate::Tracer::metrics`].
+/// The content type of the text that [`crate::Tracer::metrics`] returns.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Most servers that are shown one by one.
+/// Maximum number of servers with their own gauges.
 const SERVERS_SHOWN: usize = 512;
 
-/// What holds at the moment of reading.
+/// The values of the gauges at the time of a scrape.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gauges<'a> {
-    /// How each configured server is.
+    /// One entry per configured server.
     pub servers: &'a [ServerGauges<'a>],
-    /// Tools that are offered.
+    /// Number of tools in the catalog.
     pub tools: usize,
-    /// Tokens that a model does not have to read at the moment, by one listing.
+    /// Tokens that one `tools/list` response currently saves.
     pub tokens_saved_per_list: u64,
 }
 
-/// How one server is.
+/// The gauges of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerGauges<'a> {
-    /// Its name.
+    /// The server's name.
     pub name: &'a str,
-    /// Whether it runs.
+    /// Whether the server is running.
     pub is_running: bool,
-    /// Whether its list is past its time or could not be renewed.
+    /// Whether its tool list is stale.
     pub is_stale: bool,
-    /// How often in a row it failed.
+    /// Consecutive failures.
     pub failures: u32,
-    /// How many tools it has.
+    /// Number of tools.
     pub tools: usize,
 }
 
 impl Metrics {
-    /// Everything as text.
+    /// Renders all metrics.
     pub fn render(&self, gauges: &Gauges<'_>, spans: DeliveryCounts) -> String {
-        let mut page = Page::default();
-        self.calls(&mut page);
-        self.work(&mut page);
-        self.counted(&mut page, spans);
-        now(&mut page, gauges);
-        page.0
+        let mut text = MetricsText::default();
+        self.write_calls(&mut text);
+        self.write_durations(&mut text);
+        self.write_counters(&mut text, spans);
+        write_gauges(&mut text, gauges);
+        text.0
     }
 
-    fn calls(&self, page: &mut Page) {
+    fn write_calls(&self, text: &mut MetricsText) {
         let all = self.calls.all();
-        page.family("pegboard_calls_total", "counter", "Calls of tools.");
+        text.family("pegboard_calls_total", "counter", "Tool calls.");
         for one in &all {
             for (outcome, counter) in [("ok", &one.succeeded), ("error", &one.failed)] {
                 let labels = [("server", &*one.server), ("outcome", outcome)];
-                page.sample("pegboard_calls_total", &labels, read(counter));
+                text.sample("pegboard_calls_total", &labels, read(counter));
             }
         }
-        page.family(
-            "pegboard_errors_total",
-            "counter",
-            "Failures by their code.",
-        );
+        let name = "pegboard_errors_total";
+        text.family(name, "counter", "Failures by error code.");
         for (reason, counter) in Reason::ALL.iter().zip(&self.errors) {
             let count = read(counter);
             if count > 0 {
-                page.sample("pegboard_errors_total", &[("code", reason.code())], count);
+                text.sample(name, &[("code", reason.code())], count);
             }
         }
         let name = "pegboard_call_duration_seconds";
-        page.family(
-            name,
-            "histogram",
-            "How long calls of tools take, with starting the server.",
-        );
+        text.family(name, "histogram", "Tool call duration, with server starts.");
         for one in &all {
-            page.histogram(name, &[("server", &one.server)], one.durations());
+            text.histogram(name, &[("server", &one.server)], one.durations());
         }
     }
 
-    fn work(&self, page: &mut Page) {
+    fn write_durations(&self, text: &mut MetricsText) {
         let name = "pegboard_discovery_duration_seconds";
-        page.family(
-            name,
-            "histogram",
-            "How long servers take to tell their tools.",
-        );
-        page.histogram(name, &[], &self.discoveries);
+        text.family(name, "histogram", "Tool discovery duration.");
+        text.histogram(name, &[], &self.discoveries);
         let name = "pegboard_search_duration_seconds";
-        page.family(name, "histogram", "How long searches take.");
-        page.histogram(name, &[], &self.searches);
+        text.family(name, "histogram", "Search duration.");
+        text.histogram(name, &[], &self.searches);
     }
 
-    fn counted(&self, page: &mut Page, spans: DeliveryCounts) {
+    fn write_counters(&self, text: &mut MetricsText, spans: DeliveryCounts) {
         let name = "pegboard_cache_lookups_total";
-        page.family(
+        text.family(
             name,
             "counter",
-            "Servers that were known (hit) or had to be asked (miss) when tools were needed.",
+            "Catalog lookups by server: already known (hit) or discovered first (miss).",
         );
-        page.sample(name, &[("result", "hit")], read(&self.cache_hits));
-        page.sample(name, &[("result", "miss")], read(&self.cache_misses));
+        text.sample(name, &[("result", "hit")], read(&self.cache_hits));
+        text.sample(name, &[("result", "miss")], read(&self.cache_misses));
         let name = "pegboard_spans_total";
-        page.family(
-            name,
-            "counter",
-            "Spans that collectors took, and spans that were dropped.",
-        );
-        page.sample(name, &[("result", "sent")], spans.sent);
-        page.sample(name, &[("result", "dropped")], spans.dropped);
+        text.family(name, "counter", "Exported spans, sent or dropped.");
+        text.sample(name, &[("result", "sent")], spans.sent);
+        text.sample(name, &[("result", "dropped")], spans.dropped);
         let name = "pegboard_model_tokens_total";
-        page.family(
-            name,
-            "counter",
-            "Tokens that models read and wrote in the agent loop.",
-        );
-        page.sample(name, &[("direction", "input")], read(&self.input_tokens));
-        page.sample(name, &[("direction", "output")], read(&self.output_tokens));
+        text.family(name, "counter", "Model tokens in the agent loop.");
+        text.sample(name, &[("direction", "input")], read(&self.input_tokens));
+        text.sample(name, &[("direction", "output")], read(&self.output_tokens));
         for (name, help, counter) in [
             (
                 "pegboard_discoveries_failed_total",
-                "Discoveries that failed.",
+                "Failed discoveries.",
                 &self.discoveries_failed,
             ),
             (
                 "pegboard_server_starts_total",
-                "Servers started or connected.",
+                "Server starts and connections.",
                 &self.starts,
             ),
             (
                 "pegboard_server_crashes_total",
-                "Servers that ended by themselves.",
+                "Server crashes.",
                 &self.crashes,
             ),
             (
                 "pegboard_model_turns_total",
-                "Answers of models in the agent loop.",
+                "Model responses in the agent loop.",
                 &self.turns,
             ),
             (
                 "pegboard_tokens_saved_total",
-                "Tokens that models did not have to read.",
+                "Tokens saved because not all tools were listed.",
                 &self.tokens_saved,
             ),
         ] {
-            page.family(name, "counter", help);
-            page.sample(name, &[], read(counter));
+            text.family(name, "counter", help);
+            text.sample(name, &[], read(counter));
         }
     }
 }
 
-fn now(page: &mut Page, gauges: &Gauges<'_>) {
+fn write_gauges(text: &mut MetricsText, gauges: &Gauges<'_>) {
     let running = gauges
         .servers
         .iter()
@@ -163,53 +148,55 @@ fn now(page: &mut Page, gauges: &Gauges<'_>) {
     for (name, help, value) in [
         (
             "pegboard_servers_configured",
-            "Servers that are configured.",
+            "Configured servers.",
             gauges.servers.len() as u64,
         ),
         (
             "pegboard_servers_running",
-            "Servers that run.",
+            "Running servers.",
             running as u64,
         ),
         (
             "pegboard_tools",
-            "Tools that are offered.",
+            "Tools in the catalog.",
             gauges.tools as u64,
         ),
         (
             "pegboard_tokens_saved_per_list",
-            "Tokens that a model does not have to read by one listing, at present.",
+            "Tokens that one list response currently saves.",
             gauges.tokens_saved_per_list,
         ),
     ] {
-        page.family(name, "gauge", help);
-        page.sample(name, &[], value);
+        text.family(name, "gauge", help);
+        text.sample(name, &[], value);
     }
     type Value = fn(&ServerGauges<'_>) -> u64;
     let each: [(&str, &str, Value); 4] = [
-        ("pegboard_server_running", "Whether a server runs.", |s| {
-            s.is_running.into()
-        }),
+        (
+            "pegboard_server_running",
+            "Whether a server is running.",
+            |s| s.is_running.into(),
+        ),
         (
             "pegboard_server_stale",
-            "Whether a server's list is past its time.",
+            "Whether a server's tool list is stale.",
             |s| s.is_stale.into(),
         ),
         (
             "pegboard_server_failures",
-            "How often in a row a server failed.",
+            "Consecutive failures of a server.",
             |s| s.failures.into(),
         ),
         (
             "pegboard_server_tools",
-            "How many tools a server has.",
+            "Number of tools of a server.",
             |s| s.tools as u64,
         ),
     ];
     for (name, help, value) in each {
-        page.family(name, "gauge", help);
+        text.family(name, "gauge", help);
         for server in gauges.servers.iter().take(SERVERS_SHOWN) {
-            page.sample(name, &[("server", server.name)], value(server));
+            text.sample(name, &[("server", server.name)], value(server));
         }
     }
 }
@@ -218,11 +205,11 @@ fn read(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-/// The text as it grows. SpanEncoder to a string cannot fail.
+/// The text being written. Writing to a string cannot fail.
 #[derive(Default)]
-struct Page(String);
+struct MetricsText(String);
 
-impl Page {
+impl MetricsText {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
@@ -254,12 +241,12 @@ impl Page {
     }
 
     fn histogram(&mut self, name: &str, labels: &[(&str, &str)], histogram: &Histogram) {
-        let reading = histogram.read();
-        let bounds = reading
+        let snapshot = histogram.snapshot();
+        let bounds = snapshot
             .cumulative
             .iter()
             .map(|(bound, count)| (seconds(*bound), *count));
-        let last = ("+Inf".to_owned(), reading.count);
+        let last = ("+Inf".to_owned(), snapshot.count);
         for (bound, count) in bounds.chain([last]) {
             let _ = write!(self.0, "{name}_bucket");
             self.labels(labels.iter().copied().chain([("le", bound.as_str())]));
@@ -267,14 +254,14 @@ impl Page {
         }
         let _ = write!(self.0, "{name}_sum");
         self.labels(labels.iter().copied());
-        let _ = writeln!(self.0, " {}", seconds(reading.microseconds));
+        let _ = writeln!(self.0, " {}", seconds(snapshot.microseconds));
         let _ = write!(self.0, "{name}_count");
         self.labels(labels.iter().copied());
-        let _ = writeln!(self.0, " {}", reading.count);
+        let _ = writeln!(self.0, " {}", snapshot.count);
     }
 }
 
-/// Microseconds as seconds, exactly.
+/// Formats microseconds as seconds, exactly.
 fn seconds(microseconds: u64) -> String {
     let text = format!(
         "{}.{:06}",

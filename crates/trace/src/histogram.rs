@@ -1,10 +1,10 @@
-//! How long things take, in buckets.
+//! A lock-free histogram of durations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds in microseconds for what asks a server: those of the conventions (10 ms to 5 min), and finer
-/// ones below for servers that run already.
+/// Bucket bounds in microseconds for requests to servers: those of the OpenTelemetry conventions (10 ms to 5 min), and
+/// finer ones below for servers that are already running.
 pub(crate) const SERVER_BOUNDS: &[u64] = &[
     1_000,
     2_500,
@@ -24,22 +24,22 @@ pub(crate) const SERVER_BOUNDS: &[u64] = &[
     120_000_000,
     300_000_000,
 ];
-/// For what happens in memory.
+/// Bucket bounds in microseconds for work in memory.
 pub(crate) const MEMORY_BOUNDS: &[u64] = &[
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 1_000_000,
 ];
 
-/// Counts durations. Recording takes no lock and no memory.
+/// Counts durations. Recording takes no lock and allocates nothing.
 pub(crate) struct Histogram {
     bounds: &'static [u64],
-    /// One for each bound, and one for what is beyond.
+    /// One bucket per bound, and one for larger values.
     buckets: Box<[AtomicU64]>,
     microseconds: AtomicU64,
 }
 
-/// What a histogram holds at one moment.
-pub(crate) struct Reading {
-    /// Upper bound in microseconds, and how many were at or below it.
+/// A snapshot of a histogram.
+pub(crate) struct HistogramSnapshot {
+    /// Upper bounds in microseconds, with the number of values at or below each.
     pub(crate) cumulative: Vec<(u64, u64)>,
     pub(crate) count: u64,
     pub(crate) microseconds: u64,
@@ -64,8 +64,8 @@ impl Histogram {
         self.microseconds.fetch_add(took, Ordering::Relaxed);
     }
 
-    /// The count is the sum of the buckets, so that both always agree.
-    pub(crate) fn read(&self) -> Reading {
+    /// Reads the histogram. The count is the sum of the buckets, so that both always agree.
+    pub(crate) fn snapshot(&self) -> HistogramSnapshot {
         let mut count = 0;
         let mut counts = self.buckets.iter().map(|bucket| {
             count += bucket.load(Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Histogram {
         });
         let cumulative = self.bounds.iter().copied().zip(&mut counts).collect();
         let count = counts.next().unwrap_or_default();
-        Reading {
+        HistogramSnapshot {
             cumulative,
             count,
             microseconds: self.microseconds.load(Ordering::Relaxed),
@@ -91,8 +91,8 @@ mod tests {
         for microseconds in [1, 1_000, 1_001, 5_000, 5_001, 9_000_000] {
             histogram.record(Duration::from_micros(microseconds));
         }
-        let reading = histogram.read();
-        assert_eq!(reading.cumulative, [(1_000, 2), (5_000, 4)]);
-        assert_eq!((reading.count, reading.microseconds), (6, 9_012_003));
+        let snapshot = histogram.snapshot();
+        assert_eq!(snapshot.cumulative, [(1_000, 2), (5_000, 4)]);
+        assert_eq!((snapshot.count, snapshot.microseconds), (6, 9_012_003));
     }
 }

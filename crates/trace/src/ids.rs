@@ -1,12 +1,12 @@
-//! SpanIds of spans.
+//! Span ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Odd, so that multiplying by it gives every number once.
+/// Odd, so that multiplying by it is a permutation of all 64-bit numbers.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Gives ids that no other process gives: a count from a random start, spread over all numbers. Asking the system
-/// for randomness each time would cost more than the span.
+/// Generates span ids that are unique across processes: a counter with a random start, scrambled. Reading random bytes
+/// from the system for each id would cost more than the span.
 pub(crate) struct SpanIds(AtomicU64);
 
 impl SpanIds {
@@ -21,7 +21,7 @@ impl SpanIds {
     }
 }
 
-/// A random number; without randomness the process's own number stands in.
+/// A random number, or the process id if the system has no randomness.
 pub(crate) fn random() -> u64 {
     let mut bytes = [0; 8];
     match getrandom::fill(&mut bytes) {

@@ -1,5 +1,5 @@
-//! The names of attributes. The conventions for MCP and generative models are still moving, so the names are our
-//! own constants rather than those of a library.
+//! Attribute names. The OpenTelemetry conventions for MCP and generative AI are not stable yet, so the names are our own
+//! constants rather than those of a crate.
 
 pub(crate) const METHOD: &str = "mcp.method.name";
 pub(crate) const PROTOCOL: &str = "mcp.protocol.version";
@@ -28,7 +28,7 @@ pub(crate) const INPUT_MESSAGES: &str = "gen_ai.input.messages";
 pub(crate) const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
 pub(crate) const QUERY: &str = "gen_ai.retrieval.query.text";
 
-/// Our own begin with this; what follows is what Langfuse shows as metadata.
+/// Prefix of our own attributes. Langfuse shows the rest of the name as metadata.
 pub(crate) const OWN: &str = "pegboard.";
 pub(crate) const SERVER: &str = "pegboard.server";
 pub(crate) const EXPOSED: &str = "pegboard.tool";
@@ -45,6 +45,6 @@ pub(crate) const DECISION: &str = "pegboard.decision";
 pub(crate) const RULE: &str = "pegboard.rule";
 pub(crate) const TURNS: &str = "pegboard.turns";
 pub(crate) const CALLS: &str = "pegboard.calls";
-/// Written as the metadata of an agent's trace is written elsewhere, so that it is found by the same filter.
+/// Camel case like the metadata of other agents' traces, so that the same filters match.
 pub(crate) const MCP_SERVERS: &str = "pegboard.mcpServers";
 pub(crate) const NEEDS_DISCOVERY: &str = "pegboard.needsDiscovery";

@@ -1,33 +1,33 @@
-//! What Langfuse wants on every span beside the standard attributes.
+//! The additional attributes for Langfuse.
 //!
-//! Attributes of the trace (name, session, environment, release) stand on every span, because Langfuse keeps each
-//! observation by itself. Names of tools are values and never keys: Langfuse drops keys such as `constructor`.
+//! Trace attributes (name, session, environment, release) are on every span, because Langfuse stores each observation
+//! separately. Tool names are values, never keys: Langfuse drops keys such as `constructor`.
 
 use pegboard_model::TraceLabels;
 use serde_json::json;
 
 use crate::keys;
-use crate::otlp::{KeyValue, pair};
+use crate::otlp::{KeyValue, attribute};
 use crate::redactor::Redactor;
 use crate::span::{Observation, Span, Value};
 
-/// What is the same on every span of this process.
+/// Attributes that are equal on all spans of this process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CommonAttributes {
     pub(crate) environment: Option<String>,
     pub(crate) release: Option<String>,
-    /// Goes before the ids of sessions, which are counted anew by every process.
+    /// Prefix of session ids, which every process numbers from 1.
     pub(crate) process: String,
 }
 
 impl CommonAttributes {
-    /// The session's id, different from those of other processes.
-    pub(crate) fn session(&self, words: &TraceLabels) -> String {
-        format!("{}-{}", self.process, words.session)
+    /// The session id, unique across processes.
+    pub(crate) fn session(&self, labels: &TraceLabels) -> String {
+        format!("{}-{}", self.process, labels.session)
     }
 }
 
-/// Adds Langfuse's attributes to those of a span.
+/// Adds the Langfuse attributes of a span.
 pub(crate) fn add(
     span: &Span,
     common: &CommonAttributes,
@@ -36,12 +36,12 @@ pub(crate) fn add(
 ) {
     let mut text = |key: &str, value: &str| {
         let value = redactor.clean(value).into_owned();
-        into.push(pair(key, &Value::Text(value)));
+        into.push(attribute(key, &Value::Text(value)));
     };
     text("langfuse.observation.type", type_of(span.observation));
-    if let Some(words) = span.context.labels() {
-        text("langfuse.trace.name", &words.name);
-        text("session.id", &common.session(words));
+    if let Some(labels) = span.context.labels() {
+        text("langfuse.trace.name", &labels.name);
+        text("session.id", &common.session(labels));
     }
     text("langfuse.version", env!("CARGO_PKG_VERSION"));
     if let Some(environment) = &common.environment {
@@ -51,9 +51,9 @@ pub(crate) fn add(
         text("langfuse.release", release);
     }
     match &span.failure {
-        Some(words) => {
+        Some(message) => {
             text("langfuse.observation.level", "ERROR");
-            text("langfuse.observation.status_message", words);
+            text("langfuse.observation.status_message", message);
         }
         None => text("langfuse.observation.level", "DEFAULT"),
     }
@@ -62,7 +62,7 @@ pub(crate) fn add(
         ("langfuse.observation.output", &span.output),
     ] {
         if let Some((_, content)) = content {
-            into.push(pair(key, &Value::Text(content.cleaned(redactor))));
+            into.push(attribute(key, &Value::Text(content.cleaned(redactor))));
         }
     }
     if span.observation == Observation::Generation {
@@ -71,18 +71,18 @@ pub(crate) fn add(
     for (key, value) in &span.attributes {
         if let Some(own) = key.strip_prefix(keys::OWN) {
             let key = format!("langfuse.observation.metadata.{own}");
-            into.push(pair(&key, &cleaned(value, redactor)));
+            into.push(attribute(&key, &redacted(value, redactor)));
         }
     }
 }
 
-/// The value as it may be exported.
-pub(crate) fn cleaned(value: &Value, redactor: &Redactor) -> Value {
+/// Redacts a value.
+pub(crate) fn redacted(value: &Value, redactor: &Redactor) -> Value {
     let clean = |text: &String| redactor.clean(text).into_owned();
     match value {
         Value::Text(text) => Value::Text(clean(text)),
-        Value::Texts(texts) => Value::Texts(texts.iter().map(clean).collect()),
-        Value::Whole(_) | Value::Flag(_) => value.clone(),
+        Value::TextList(texts) => Value::TextList(texts.iter().map(clean).collect()),
+        Value::Int(_) | Value::Bool(_) => value.clone(),
     }
 }
 
@@ -92,14 +92,14 @@ fn generation(span: &Span, redactor: &Redactor, into: &mut Vec<KeyValue>) {
         found.map(|(_, value)| value)
     };
     if let Some(model) = find(keys::RESPONSE_MODEL).or_else(|| find(keys::MODEL)) {
-        let model = cleaned(model, redactor);
-        into.push(pair("langfuse.observation.model.name", &model));
+        let model = redacted(model, redactor);
+        into.push(attribute("langfuse.observation.model.name", &model));
     }
     let tokens = |key: &str| match find(key) {
-        Some(Value::Whole(tokens)) => *tokens,
+        Some(Value::Int(tokens)) => *tokens,
         _ => 0,
     };
-    // Langfuse adds the kinds up, so what was kept is not counted as input again.
+    // Langfuse adds the numbers up, so cached tokens must not be counted as input again.
     let cached = tokens(keys::CACHED_TOKENS);
     let usage = json!({
         "input": tokens(keys::INPUT_TOKENS).saturating_sub(cached).max(0),
@@ -107,7 +107,7 @@ fn generation(span: &Span, redactor: &Redactor, into: &mut Vec<KeyValue>) {
         "output": tokens(keys::OUTPUT_TOKENS),
     });
     let usage = Value::Text(usage.to_string());
-    into.push(pair("langfuse.observation.usage_details", &usage));
+    into.push(attribute("langfuse.observation.usage_details", &usage));
 }
 
 fn type_of(observation: Observation) -> &'static str {

@@ -1,15 +1,15 @@
-//! What Pegboard tells about its work: logs for people and programs, spans for a collector, metrics.
+//! Telemetry: logs, spans for OTLP collectors, and metrics.
 //!
-//! Invariant: nothing here makes anybody wait. Queues are bounded and drop, counting what they dropped.
-//! Invariant: ids, not contents. Arguments, results and queries are recorded only where that was asked for, and
-//! every text that leaves passes the [`Redactor`].
-//! Invariant: a recorder that is not asked for anything allocates nothing.
+//! Invariant: recording never blocks. Queues are bounded; when full, they drop and count.
+//! Invariant: only ids are recorded by default. Arguments, results and queries are recorded only if enabled, and
+//! every exported text passes the [`Redactor`].
+//! Invariant: without exporters, recording allocates nothing per call.
 
-// What is to be told, and where.
+// Configuration.
 mod environment;
 mod plan;
 
-// Spans, and their way to a collector.
+// Spans and their export.
 mod content;
 mod exporter;
 mod ids;
@@ -27,7 +27,7 @@ mod config_secrets;
 mod patterns;
 mod redactor;
 
-// LogGuard.
+// Logs.
 mod log;
 mod log_event;
 mod log_line;

@@ -1,4 +1,4 @@
-//! Setting logs up: where lines go, which, and how they look.
+//! Log configuration and setup.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use crate::log_line::{LineFormat, dropped_notice, line};
 use crate::log_writer::{LogWriter, Sink};
 use crate::redactor::Redactor;
 
-/// Targets that begin with this are ours.
+/// Prefix of our own log targets.
 const OURS: &str = "pegboard";
-/// How long the end of a process waits for its last lines.
+/// How long a process waits at exit for its last log lines.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// How lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For a person on a terminal, JSON elsewhere.
+    /// Human-readable on a terminal, else JSON.
     #[default]
     Auto,
-    /// For a person.
+    /// Human-readable.
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is logged, and how.
+/// Log level and format.
 #[derive(Clone, Debug, Default)]
 pub struct LogSettings {
     /// `off`, `error`, `warn`, `info`, `debug` or `trace`, or targets with levels such as
-    /// `info,pegboard_gateway=debug`; `warn` without one. A level alone is about Pegboard itself; what its
-    /// libraries say is shown from `warn` on.
+    /// `info,pegboard_gateway=debug`. Defaults to `warn`. A level without a target applies to Pegboard itself; its
+    /// libraries log at `warn` and above.
     pub level: Option<String>,
-    /// How lines look.
+    /// The format of lines.
     pub format: LogFormat,
 }
 
 impl LogSettings {
-    /// The settings with what the environment says: `PEGBOARD_LOG` comes before the configuration, and
-    /// `PEGBOARD_LOG_FORM` (`human`, `json`) before what the terminal suggests.
+    /// Applies environment variables: `PEGBOARD_LOG` overrides the level, and `PEGBOARD_LOG_FORM` (`human`, `json`) the
+    /// format.
     #[must_use]
     pub fn with_environment(mut self, variables: &dyn Fn(&str) -> Option<String>) -> Self {
         let read = |name: &str| variables(name).filter(|value| !value.trim().is_empty());
@@ -62,10 +62,10 @@ impl LogSettings {
         let wrong = || {
             let shown = pegboard_model::UntrustedText::new(level).shortened(60);
             format!(
-                "`{shown}` is no log level; write `off`, `error`, `warn`, `info`, `debug` or `trace`"
+                "`{shown}` is not a log level; use `off`, `error`, `warn`, `info`, `debug` or `trace`"
             )
         };
-        // A word alone may be a level or, for the library, a target: here it is a level.
+        // A single word is a level here. `Targets` would also accept it as a target.
         if !level.contains([',', '=']) {
             let ours: LevelFilter = level.parse().map_err(|_| wrong())?;
             return Ok(Targets::new()
@@ -73,7 +73,7 @@ impl LogSettings {
                 .with_target(OURS, ours));
         }
         let targets: Targets = level.parse().map_err(|_| wrong())?;
-        // A level without a target is about ourselves.
+        // A level without a target applies to Pegboard only.
         match targets
             .default_level()
             .filter(|level| *level > LevelFilter::WARN)
@@ -101,7 +101,7 @@ impl LogSettings {
     }
 }
 
-/// LogGuard that were set up. When it is dropped the last lines are written, within half a second.
+/// Flushes the log when dropped, waiting at most half a second.
 pub struct LogGuard {
     writer: Arc<LogWriter>,
 }
@@ -112,12 +112,15 @@ impl Drop for LogGuard {
     }
 }
 
-/// Sets the logs of this process up, on its error output. For programs; a library leaves it to its host.
+/// Initializes logging to stderr for this process. For programs; libraries leave logging to their host.
+///
+/// # Errors
+/// Fails if the level is invalid, or if logging was already initialized.
 pub fn init_logging(settings: &LogSettings, redactor: Arc<Redactor>) -> Result<LogGuard, String> {
     let sink = Box::new(std::io::stderr());
     let (subscriber, logs) = subscriber(settings, settings.format(), redactor, sink)?;
     tracing::subscriber::set_global_default(subscriber)
-        .map_err(|_| "logs were set up before, by somebody else".to_owned())?;
+        .map_err(|_| "logging was already initialized".to_owned())?;
     Ok(logs)
 }
 
@@ -140,7 +143,7 @@ fn subscriber(
     ))
 }
 
-/// Makes lines of events.
+/// Formats events as lines.
 struct LogLayer {
     writer: Arc<LogWriter>,
     redactor: Arc<Redactor>,

@@ -1,11 +1,11 @@
-//! What happened to servers and tools, as log lines under fixed names.
+//! Logs events of servers and tools under fixed names.
 
 use pegboard_model::{Event, EventKind, LookupFacts, Recorder, SpanContext, UntrustedText};
 
-/// Most characters of a server's error in a log line.
+/// Maximum length of a server's error in a log line, in characters.
 const ERROR_MAX: usize = 300;
 
-/// A recorder that writes events and cache lookups to the log, and records nothing else.
+/// A recorder that only logs events and catalog lookups.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogRecorder;
 
@@ -19,14 +19,14 @@ impl Recorder for LogRecorder {
     }
 }
 
-/// Writes a read of the catalog to the log: how many servers were hits, and how many misses.
+/// Logs a catalog lookup with its hits and misses.
 pub(crate) fn log_lookup(facts: &LookupFacts) {
     let LookupFacts { hits, misses, .. } = *facts;
     let trace = facts.trace.as_str();
     tracing::debug!(target: "pegboard", event = "tools.cache.lookup", hits, misses, trace);
 }
 
-/// Writes an event to the log: its name, its trace's id, ids and counts.
+/// Logs an event with its name, trace id, ids and counts.
 pub fn log_event(event: &Event) {
     let trace = event.trace.as_str();
     match &event.kind {
@@ -103,14 +103,14 @@ pub fn log_event(event: &Event) {
         } => tracing::debug!(
             target: "pegboard", event = "server.request.finished", %server, method, outcome, duration_ms, trace,
         ),
-        // Kinds that need no level of their own are told as they are: events hold ids and counts, no contents.
+        // All other kinds are logged in their serialized form: events contain ids and counts, never content.
         other => {
-            let told = serde_json::to_value(other).unwrap_or_default();
-            let name = told
+            let serialized = serde_json::to_value(other).unwrap_or_default();
+            let name = serialized
                 .get("event")
                 .and_then(|name| name.as_str())
                 .unwrap_or("event");
-            tracing::info!(target: "pegboard", event = name, about = %told, trace);
+            tracing::info!(target: "pegboard", event = name, about = %serialized, trace);
         }
     }
 }

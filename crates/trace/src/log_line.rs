@@ -1,4 +1,4 @@
-//! One log line, for a person or for a program.
+//! Formats a log line for people or programs.
 
 use std::fmt::{self, Write};
 
@@ -11,40 +11,40 @@ use tracing::{Event, Level};
 
 use crate::redactor::Redactor;
 
-/// Most bytes of one value.
+/// Maximum bytes of one value.
 const VALUE_MAX: usize = 2048;
-/// Most values of one line.
+/// Maximum number of values in a line.
 const VALUES_MAX: usize = 32;
 
-/// How lines look.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineFormat {
-    /// For a person, in colours or not.
+    /// Human-readable, with or without colours.
     Human { colours: bool },
     /// One JSON object.
     Json,
 }
 
-/// Writes an event as one line, with its end, without secrets.
+/// Formats an event as one redacted line, with a line break at the end.
 pub(crate) fn line(
     event: &Event<'_>,
     format: LineFormat,
     now: Timestamp,
     redactor: &Redactor,
 ) -> String {
-    let mut values = FieldCollector {
-        found: Map::new(),
+    let mut collector = FieldCollector {
+        fields: Map::new(),
         redactor,
     };
-    event.record(&mut values);
+    event.record(&mut collector);
     let level = *event.metadata().level();
     match format {
-        LineFormat::Json => json(level, event.metadata().target(), now, values.found),
-        LineFormat::Human { colours } => human(level, now, &values.found, colours),
+        LineFormat::Json => json(level, event.metadata().target(), now, collector.fields),
+        LineFormat::Human { colours } => human(level, now, &collector.fields, colours),
     }
 }
 
-/// How it is said that lines were dropped.
+/// Formats the notice that lines were dropped.
 pub(crate) fn dropped_notice(format: LineFormat) -> fn(u64) -> String {
     match format {
         LineFormat::Json => |lost| {
@@ -56,13 +56,13 @@ pub(crate) fn dropped_notice(format: LineFormat) -> fn(u64) -> String {
     }
 }
 
-fn json(level: Level, target: &str, now: Timestamp, found: Map<String, Value>) -> String {
+fn json(level: Level, target: &str, now: Timestamp, fields: Map<String, Value>) -> String {
     let mut line = Map::new();
     line.insert("time".into(), format!("{now:.3}").into());
     line.insert("level".into(), level.as_str().to_ascii_lowercase().into());
     line.insert("target".into(), target.into());
-    for (key, value) in found {
-        // What a program logs under one of these names must not pass for ours.
+    for (key, value) in fields {
+        // A field with one of these names must not replace ours.
         let key = match line.contains_key(&key) {
             true => format!("{key}_"),
             false => key,
@@ -72,7 +72,7 @@ fn json(level: Level, target: &str, now: Timestamp, found: Map<String, Value>) -
     format!("{}\n", Value::Object(line))
 }
 
-fn human(level: Level, now: Timestamp, found: &Map<String, Value>, colours: bool) -> String {
+fn human(level: Level, now: Timestamp, fields: &Map<String, Value>, colours: bool) -> String {
     let colour = match level {
         Level::ERROR => AnsiColor::Red,
         Level::WARN => AnsiColor::Yellow,
@@ -91,11 +91,11 @@ fn human(level: Level, now: Timestamp, found: &Map<String, Value>, colours: bool
         painted(colour.on_default(), &format!("{level:<5}"))
     );
     for key in ["event", "message"] {
-        if let Some(Value::String(text)) = found.get(key) {
+        if let Some(Value::String(text)) = fields.get(key) {
             let _ = write!(line, " {}", UntrustedText::new(text));
         }
     }
-    for (key, value) in found {
+    for (key, value) in fields {
         if key != "event" && key != "message" {
             let shown = match value {
                 Value::String(text) => UntrustedText::new(text).to_string(),
@@ -108,16 +108,16 @@ fn human(level: Level, now: Timestamp, found: &Map<String, Value>, colours: bool
     line
 }
 
-/// Collects what an event holds.
+/// Collects the fields of an event.
 struct FieldCollector<'a> {
-    found: Map<String, Value>,
+    fields: Map<String, Value>,
     redactor: &'a Redactor,
 }
 
 impl FieldCollector<'_> {
     fn put(&mut self, field: &Field, value: Value) {
-        if self.found.len() < VALUES_MAX {
-            self.found.insert(field.name().to_owned(), value);
+        if self.fields.len() < VALUES_MAX {
+            self.fields.insert(field.name().to_owned(), value);
         }
     }
 }

@@ -19,7 +19,7 @@ impl Write for CapturedOutput {
     }
 }
 
-/// What is logged while `work` runs.
+/// The log output of `work`.
 fn logged(level: &str, format: LineFormat, secrets: &[Secret], work: impl FnOnce()) -> String {
     let kept = CapturedOutput::default();
     let settings = LogSettings {
@@ -30,7 +30,7 @@ fn logged(level: &str, format: LineFormat, secrets: &[Secret], work: impl FnOnce
     let (subscriber, logs) =
         subscriber(&settings, format, redactor, Box::new(kept.clone())).unwrap();
     tracing::subscriber::with_default(subscriber, work);
-    // A slow machine may need longer than a process at its end waits.
+    // A slow machine may need longer than a process waits at exit.
     logs.writer.flush(Duration::from_secs(30));
     let bytes = kept.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
@@ -119,7 +119,7 @@ fn r_obs_01_events_have_their_names_their_counts_and_their_trace() {
         },
         json!({"level": "warn", "event": "server.stopped", "server": "github", "why": "crashed"}),
     );
-    // The name in the log is the name in every other place.
+    // The event name in the log equals its serialized name.
     let kind = EventKind::ConfigReloaded { servers: 1 };
     let name = serde_json::to_value(&kind).unwrap()["event"].clone();
     check(kind, json!({"level": "info", "event": name, "servers": 1}));
@@ -209,7 +209,7 @@ fn a_level_is_about_ourselves_and_libraries_stay_quiet() {
         wrong
             .targets()
             .unwrap_err()
-            .contains("`loud` is no log level")
+            .contains("`loud` is not a log level")
     );
 }
 

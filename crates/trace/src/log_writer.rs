@@ -1,5 +1,5 @@
-//! Writes log lines from a thread of its own, because whoever reads them may not read at all: a client that
-//! starts us and never looks at our error output would stop us once its pipe is full.
+//! Writes log lines on a separate thread. A client that starts Pegboard but never reads its stderr would otherwise block
+//! it as soon as the pipe is full.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,25 +7,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Most lines that wait to be written; with more, lines are dropped and counted.
+/// Maximum number of queued lines. Further lines are dropped and counted.
 const LINES_MAX: usize = 1024;
 
-/// Where lines go.
+/// The output of the log.
 pub(crate) type Sink = Box<dyn Write + Send>;
 
-/// Takes lines and never waits.
+/// Queues lines without blocking.
 pub(crate) struct LogWriter {
-    /// The thread is started by the first line: most commands never write one.
+    /// The thread starts with the first line, because most commands never log anything.
     sender: OnceLock<Option<SyncSender<WriterCommand>>>,
     sink: Mutex<Option<Sink>>,
-    /// Says how many lines were dropped, in the form of the others.
+    /// Formats the number of dropped lines.
     notice: fn(u64) -> String,
     dropped: Arc<AtomicU64>,
 }
 
 enum WriterCommand {
     Write(String),
-    /// Everything before it is written when the sender is gone.
+    /// Flushes, then signals the sender.
     Flush(SyncSender<()>),
 }
 
@@ -39,7 +39,7 @@ impl LogWriter {
         }
     }
 
-    /// Takes a line, or drops and counts it.
+    /// Queues a line, or drops and counts it.
     pub(crate) fn write(&self, line: String) {
         let sender = self.sender.get_or_init(|| self.start());
         let is_taken = sender
@@ -50,19 +50,19 @@ impl LogWriter {
         }
     }
 
-    /// Lines that were dropped and not told of yet.
+    /// Dropped lines that are not reported yet.
     #[cfg(test)]
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Waits until what was taken is written, for no longer than given.
+    /// Waits until all queued lines are written, at most for the given time.
     pub(crate) fn flush(&self, within: Duration) {
         let Some(Some(sender)) = self.sender.get() else {
             return;
         };
         let (done, wait) = sync_channel(1);
-        // A full queue means that nobody reads.
+        // A full queue means that the output is blocked.
         if sender.try_send(WriterCommand::Flush(done)).is_ok() {
             let _: Result<(), RecvTimeoutError> = wait.recv_timeout(within);
         }
@@ -74,25 +74,25 @@ impl LogWriter {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()?;
-        let (sender, orders) = sync_channel(LINES_MAX);
+        let (sender, commands) = sync_channel(LINES_MAX);
         let (dropped, notice) = (self.dropped.clone(), self.notice);
         let thread = std::thread::Builder::new().name("log".to_owned());
         thread
-            .spawn(move || work(sink, &orders, &dropped, notice))
+            .spawn(move || run(sink, &commands, &dropped, notice))
             .ok()?;
         Some(sender)
     }
 }
 
-/// Writes until nobody can send any more. A sink that cannot be written to is left alone.
-fn work(
+/// Writes until the sender is dropped. Write errors are ignored.
+fn run(
     mut sink: Sink,
-    orders: &Receiver<WriterCommand>,
+    commands: &Receiver<WriterCommand>,
     dropped: &AtomicU64,
     notice: fn(u64) -> String,
 ) {
-    for order in orders {
-        match order {
+    for command in commands {
+        match command {
             WriterCommand::Write(line) => {
                 let _ = sink.write_all(line.as_bytes());
                 let lost = dropped.swap(0, Ordering::Relaxed);
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use pegboard_testkit::wait_until_sync;
 
-    /// A sink that is stuck until it is told to go on.
+    /// A sink that blocks until it gets a signal.
     struct Stuck {
         go_on: Receiver<()>,
         written: Arc<Mutex<Vec<u8>>>,
@@ -121,7 +121,7 @@ mod tests {
 
     impl Write for Stuck {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            // An error means that the test no longer holds it.
+            // An error means that the test has released it.
             let _ = self.go_on.recv();
             self.written.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! What is counted. Counting takes no lock and no memory, so it may stand on the way of every call.
+//! The counters. Counting takes no lock and allocates nothing, so it can be done for every call.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,14 +10,13 @@ use pegboard_model::{
 use crate::histogram::{Histogram, MEMORY_BOUNDS, SERVER_BOUNDS};
 use crate::per_server::PerServer;
 
-/// What calls without a server are counted under: tools of the host program, and names that nobody has. No
-/// server can have this name.
+/// Server label for calls without a server: tools of the host program, and unknown names. Not a valid server name.
 const NO_SERVER: &str = "_none";
 
-/// Counters since the start.
+/// Counters since the process started.
 pub struct Metrics {
     pub(crate) calls: PerServer,
-    /// One for each reason, in the order of [`Reason::ALL`].
+    /// One counter per reason, in the order of [`Reason::ALL`].
     pub(crate) errors: Box<[AtomicU64]>,
     pub(crate) discoveries: Histogram,
     pub(crate) discoveries_failed: AtomicU64,
@@ -39,7 +38,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Creates counters with the value 0.
     pub fn new() -> Self {
         let zero = || AtomicU64::new(0);
         Self {
@@ -59,11 +58,11 @@ impl Metrics {
         }
     }
 
-    /// A tool was called.
+    /// Counts a tool call.
     pub fn call(&self, facts: &CallFacts<'_>) {
         let server = facts.server.map_or(NO_SERVER, |server| server.as_str());
-        let counters = self.calls.of(server);
-        counters.took(facts.took);
+        let counters = self.calls.get(server);
+        counters.record(facts.took);
         match facts.outcome {
             Outcome::Ok => add(&counters.succeeded, 1),
             outcome => {
@@ -73,9 +72,9 @@ impl Metrics {
         }
     }
 
-    /// A server was asked for its tools.
+    /// Counts a discovery.
     pub fn discovery(&self, facts: &DiscoveryFacts<'_>) {
-        // What came from elsewhere says nothing about how long a server takes.
+        // Only a list that the server sent itself measures the server.
         if facts.cache == CacheUse::Miss {
             self.discoveries.record(facts.took);
         }
@@ -85,18 +84,18 @@ impl Metrics {
         }
     }
 
-    /// The catalog was read.
+    /// Counts a catalog lookup.
     pub fn lookup(&self, facts: &LookupFacts) {
         add(&self.cache_hits, facts.hits as u64);
         add(&self.cache_misses, facts.misses as u64);
     }
 
-    /// Tools were searched.
+    /// Counts a search.
     pub fn search(&self, facts: &SearchFacts<'_>) {
         self.searches.record(facts.took);
     }
 
-    /// A model answered.
+    /// Counts a model response.
     pub fn turn(&self, facts: &TurnFacts<'_>) {
         add(&self.turns, 1);
         add(&self.input_tokens, facts.input_tokens);
@@ -104,12 +103,12 @@ impl Metrics {
         self.error(facts.outcome);
     }
 
-    /// A model did not have to read so many tokens.
+    /// Counts saved tokens.
     pub fn tokens_saved(&self, tokens: u64) {
         add(&self.tokens_saved, tokens);
     }
 
-    /// Something happened.
+    /// Counts server starts and crashes.
     pub fn event(&self, kind: &EventKind) {
         match kind {
             EventKind::ServerStarted { .. } => add(&self.starts, 1),
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_has_the_counter_of_its_place() {
+    fn every_reason_has_a_counter_at_its_index() {
         for (place, reason) in Reason::ALL.iter().enumerate() {
             assert_eq!(*reason as usize, place);
         }

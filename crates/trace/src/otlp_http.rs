@@ -1,4 +1,4 @@
-//! One request to a collector, and what its answer means.
+//! Sends one request to a collector and interprets the response.
 
 use std::error::Error;
 use std::sync::Once;
@@ -13,39 +13,39 @@ use reqwest::{Client, Response, StatusCode};
 use crate::otlp::ExportResponse;
 use crate::plan::Destination;
 
-/// How long a connection may take to be there.
+/// Timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Most of an answer that is read.
-const ANSWER_MAX: usize = 64 * 1024;
-/// Longest pause that a collector may ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// Maximum size of a response.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Maximum delay that a collector may request.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SendOutcome {
-    /// Accepted, apart from so many spans.
+    /// The collector accepted the request.
     Accepted {
-        /// Spans that the collector does not want.
+        /// Number of spans that the collector rejected.
         rejected: u64,
     },
-    /// Worth another try, not before so long.
+    /// The request may be retried.
     Retry {
-        /// What the collector asked for.
+        /// The delay that the collector requested.
         pause: Option<Duration>,
-        /// What happened, without secrets.
+        /// The reason, without secrets.
         why: String,
     },
-    /// Not worth another try.
+    /// The request must not be retried.
     Rejected {
-        /// What happened, without secrets.
+        /// The reason, without secrets.
         why: String,
     },
 }
 
-/// The client for one destination, made as the connections to servers are.
+/// Creates the HTTP client for a destination.
 pub(crate) fn client(destination: &Destination) -> Result<Client, String> {
     static PROVIDER: Once = Once::new();
-    // An error means that a provider was chosen before us, which is fine.
+    // An error means that a provider is already installed, which is fine.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
     let mut builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -55,7 +55,7 @@ pub(crate) fn client(destination: &Destination) -> Result<Client, String> {
         .timeout(destination.timeout)
         .pool_max_idle_per_host(1);
     if destination.url.scheme() == "http" {
-        // Nothing is verified on a plain connection, and reading the certificates takes milliseconds.
+        // Plain HTTP needs no certificates, and loading them takes milliseconds.
         builder = builder.tls_certs_only([]);
     }
     if is_loopback(destination) {
@@ -64,7 +64,7 @@ pub(crate) fn client(destination: &Destination) -> Result<Client, String> {
     builder.build().map_err(|error| cause(&error.without_url()))
 }
 
-/// Sends one body.
+/// Sends one request.
 pub(crate) async fn send(client: &Client, destination: &Destination, body: Bytes) -> SendOutcome {
     let request = client
         .post(destination.url.clone())
@@ -72,7 +72,7 @@ pub(crate) async fn send(client: &Client, destination: &Destination, body: Bytes
         .header(CONTENT_TYPE, "application/x-protobuf")
         .body(body);
     match request.send().await {
-        Ok(response) => judge(response).await,
+        Ok(response) => interpret(response).await,
         Err(error) => SendOutcome::Retry {
             pause: None,
             why: cause(&error.without_url()),
@@ -80,38 +80,38 @@ pub(crate) async fn send(client: &Client, destination: &Destination, body: Bytes
     }
 }
 
-async fn judge(response: Response) -> SendOutcome {
+async fn interpret(response: Response) -> SendOutcome {
     let status = response.status();
     if status.is_success() {
         let rejected = rejected(response).await;
         return SendOutcome::Accepted { rejected };
     }
-    let why = format!("it answered {status}");
+    let why = format!("it responded with {status}");
     match status {
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::GATEWAY_TIMEOUT => {
-            let asked = response.headers().get(RETRY_AFTER);
-            let seconds = asked.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-            let pause = seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_PAUSE));
+            let requested = response.headers().get(RETRY_AFTER);
+            let seconds = requested.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+            let pause = seconds.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
             SendOutcome::Retry { pause, why }
         }
         _ => SendOutcome::Rejected { why },
     }
 }
 
-/// How many spans the collector does not want although it took the request.
+/// The number of rejected spans in a successful response.
 async fn rejected(mut response: Response) -> u64 {
-    let mut answer = Vec::new();
+    let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
-        if answer.len() + chunk.len() > ANSWER_MAX {
+        if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
             return 0;
         }
-        answer.extend_from_slice(&chunk);
+        body.extend_from_slice(&chunk);
     }
-    let partial = ExportResponse::decode(answer.as_slice()).ok();
-    let partial = partial.and_then(|answer| answer.partial);
+    let partial = ExportResponse::decode(body.as_slice()).ok();
+    let partial = partial.and_then(|body| body.partial);
     partial.map_or(0, |partial| u64::try_from(partial.rejected).unwrap_or(0))
 }
 
@@ -121,7 +121,7 @@ fn is_loopback(destination: &Destination) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The innermost reason, which says most.
+/// The root cause of an error, which is the most specific.
 fn cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

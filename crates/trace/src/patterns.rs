@@ -1,4 +1,4 @@
-//! What secrets look like, for those that nobody told us of.
+//! Patterns for secrets that are not known by value.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,8 +8,8 @@ use regex::{Regex, RegexSet};
 
 use crate::redactor::MASK;
 
-/// Each with one group `keep` for what stays readable before the secret. All are linear in the text, and each
-/// also matches the beginning of a secret that was cut off.
+/// Each pattern has a group `keep` for the readable text before the secret. All run in linear time, and also match the
+/// start of a truncated secret.
 const PATTERNS: &[&str] = &[
     // `password=…`, `"api_key": "…"`, `X-Api-Key: …`, also within quoted JSON.
     r#"(?ix)(?<keep>
@@ -19,17 +19,17 @@ const PATTERNS: &[&str] = &[
         (?: \\* ["'] )? \s* [=:]>? \s* (?: \\* ["'] )?
         (?: (?:bearer|basic|token) \s+ )? )
         [^\s"'\\,;&<>{}\[\]]{6,}"#,
-    // The same as the words of a command.
+    // The same as command-line arguments.
     r"(?i)(?<keep>--?[a-z0-9-]*(?:password|passwd|secret|token|key|auth)\s+)[^\s-][^\s]{5,}",
     r"(?i)(?<keep>\bcookie\s*:\s*)[^\r\n\x22]{6,}",
     // Authorization headers, wherever they are quoted.
     r"(?i)(?<keep>\bbearer[ +]+)[A-Za-z0-9._~+/=:-]{8,}",
     r"(?<keep>\bBasic )[A-Za-z0-9+/_-]{8,}={0,2}",
-    // A login in an address.
+    // A login in a URL.
     r"(?i)(?<keep>\b[a-z][a-z0-9+.-]{1,20}://)[^\s/@\x22'<>]*:[^\s/@\x22'<>]+@",
 ];
 
-/// Every pattern: those above, keys by their shape, and private keys to the end of the block or of the text.
+/// All patterns: those above, keys with a known prefix, and private keys up to the end of the block or text.
 fn all_patterns() -> Vec<String> {
     let shapes = SECRET_PATTERNS.iter().map(|pattern| {
         let prefixes: Vec<String> = pattern
@@ -55,27 +55,27 @@ struct Patterns {
     each: Vec<Regex>,
 }
 
-/// Made when something is first looked through: it takes a millisecond, and most commands never need it.
+/// Compiled at the first use: it takes a millisecond, and most commands never need it.
 fn patterns() -> Option<&'static Patterns> {
-    static MADE: OnceLock<Option<Patterns>> = OnceLock::new();
-    let made = MADE.get_or_init(|| {
+    static COMPILED: OnceLock<Option<Patterns>> = OnceLock::new();
+    let compiled = COMPILED.get_or_init(|| {
         let patterns = all_patterns();
         let each: Result<_, _> = patterns.iter().map(|pattern| Regex::new(pattern)).collect();
         let (any, each) = (RegexSet::new(&patterns).ok()?, each.ok()?);
         Some(Patterns { any, each })
     });
-    made.as_ref()
+    compiled.as_ref()
 }
 
-/// The text without what looks like a secret.
-pub(crate) fn without_patterns(text: Cow<'_, str>) -> Cow<'_, str> {
-    // The patterns are constants and compile; if one did not, showing nothing is the safe way.
+/// Masks everything that looks like a secret.
+pub(crate) fn mask_patterns(text: Cow<'_, str>) -> Cow<'_, str> {
+    // The patterns are constant and valid. If one were not, hiding everything is the safe choice.
     let Some(patterns) = patterns() else {
         return Cow::Borrowed(MASK);
     };
     let mut cleaned = text;
-    for which in patterns.any.matches(&cleaned).iter() {
-        if let Some(pattern) = patterns.each.get(which) {
+    for index in patterns.any.matches(&cleaned).iter() {
+        if let Some(pattern) = patterns.each.get(index) {
             let next = pattern.replace_all(&cleaned, format!("${{keep}}{MASK}"));
             if let Cow::Owned(next) = next {
                 cleaned = Cow::Owned(next);
@@ -91,7 +91,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(without_patterns(Cow::Borrowed(text)), expected);
+        assert_eq!(mask_patterns(Cow::Borrowed(text)), expected);
     }
 
     #[test]

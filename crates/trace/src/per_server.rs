@@ -1,4 +1,4 @@
-//! Counters for each server, in a table that never grows and takes no lock.
+//! A lock-free table of fixed size with counters per server.
 
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::histogram::{Histogram, SERVER_BOUNDS};
 
-/// Servers that are counted apart; further ones are counted together, so that the number of series stays small.
+/// Maximum number of servers with their own counters. Further ones share one entry, which limits the number of series.
 const SERVERS_MAX: usize = 512;
-/// Places that are looked at before a server counts as one too many.
+/// Maximum number of probes before a server uses the shared entry.
 const PROBES: usize = 64;
-/// What further servers are counted as. No server can have this name.
+/// Server label of the shared entry. Not a valid server name.
 const OTHERS: &str = "_others";
 
-/// What is counted for one server.
+/// The counters of one server.
 pub(crate) struct ServerCounters {
     pub(crate) server: Box<str>,
     pub(crate) succeeded: AtomicU64,
@@ -32,7 +32,7 @@ impl ServerCounters {
         }
     }
 
-    pub(crate) fn took(&self, took: Duration) {
+    pub(crate) fn record(&self, took: Duration) {
         self.durations.record(took);
     }
 
@@ -41,28 +41,28 @@ impl ServerCounters {
     }
 }
 
-/// The counters of every server that was called. A server's place is made when it is first called.
+/// The counters of all called servers. An entry is created at the server's first call.
 pub(crate) struct PerServer {
-    places: Box<[OnceLock<Box<ServerCounters>>]>,
+    slots: Box<[OnceLock<Box<ServerCounters>>]>,
     others: OnceLock<Box<ServerCounters>>,
 }
 
 impl PerServer {
     pub(crate) fn new() -> Self {
         Self {
-            places: (0..SERVERS_MAX).map(|_| OnceLock::new()).collect(),
+            slots: (0..SERVERS_MAX).map(|_| OnceLock::new()).collect(),
             others: OnceLock::new(),
         }
     }
 
     /// The counters of a server.
-    pub(crate) fn of(&self, server: &str) -> &ServerCounters {
-        let first = place_of(server);
+    pub(crate) fn get(&self, server: &str) -> &ServerCounters {
+        let first = slot_of(server);
         for step in 0..PROBES {
-            let Some(place) = self.places.get((first + step) % SERVERS_MAX) else {
+            let Some(slot) = self.slots.get((first + step) % SERVERS_MAX) else {
                 break;
             };
-            let counters = place.get_or_init(|| Box::new(ServerCounters::new(server)));
+            let counters = slot.get_or_init(|| Box::new(ServerCounters::new(server)));
             if &*counters.server == server {
                 return counters;
             }
@@ -71,18 +71,18 @@ impl PerServer {
         self.others.get_or_init(others)
     }
 
-    /// Every server that was called, sorted by name.
+    /// The counters of all called servers, sorted by name.
     pub(crate) fn all(&self) -> Vec<&ServerCounters> {
-        let places = self.places.iter().chain([&self.others]);
-        let mut all: Vec<_> = places
-            .filter_map(|place| place.get().map(AsRef::as_ref))
+        let slots = self.slots.iter().chain([&self.others]);
+        let mut all: Vec<_> = slots
+            .filter_map(|slot| slot.get().map(AsRef::as_ref))
             .collect();
         all.sort_by(|a, b| a.server.cmp(&b.server));
         all
     }
 }
 
-fn place_of(server: &str) -> usize {
+fn slot_of(server: &str) -> usize {
     let mut hasher = std::hash::DefaultHasher::new();
     server.hash(&mut hasher);
     usize::try_from(hasher.finish() % SERVERS_MAX as u64).unwrap_or(0)
@@ -101,7 +101,7 @@ mod tests {
                 scope.spawn(|| {
                     for number in 0..2000 {
                         let server = format!("server_{number}");
-                        table.of(&server).succeeded.fetch_add(1, Ordering::Relaxed);
+                        table.get(&server).succeeded.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }

@@ -1,4 +1,4 @@
-//! Where spans go, by the configuration and the environment.
+//! Trace destinations, resolved from the configuration and the environment.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,72 +9,72 @@ use pegboard_model::Secret;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-/// The end of the path at every OTLP collector.
+/// The path of the trace signal at every OTLP collector.
 const SIGNAL_PATH: &str = "v1/traces";
-/// Where Langfuse takes OTLP.
+/// The path of the OTLP endpoint of Langfuse.
 pub(crate) const LANGFUSE_PATH: &str = "/api/public/otel";
-/// Langfuse's own cloud.
+/// Langfuse Cloud.
 pub(crate) const LANGFUSE_CLOUD: &str = "https://cloud.langfuse.com";
-/// Without this header what is sent may take ten minutes to appear.
+/// Without this header, spans may take ten minutes to appear.
 const LANGFUSE_VERSION: (&str, &str) = ("x-langfuse-ingestion-version", "4");
-/// How long one request may take.
+/// The default timeout of a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the configuration says about traces.
+/// The trace settings of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct TraceConfig {
-    /// A collector's base address; `/v1/traces` is added.
+    /// The base URL of a collector, without `/v1/traces`.
     pub endpoint: Option<String>,
-    /// Headers for that collector.
+    /// Headers for the collector.
     pub headers: Vec<(String, Secret)>,
-    /// Langfuse's keys.
+    /// The Langfuse project.
     pub langfuse: Option<LangfuseKeys>,
-    /// Whether arguments, results and queries are recorded, redacted.
+    /// Whether to record arguments, results and queries, redacted.
     pub capture_content: bool,
-    /// What this program is called; `pegboard` without one.
+    /// The `service.name`. Defaults to `pegboard`.
     pub service_name: Option<String>,
-    /// Where it runs: `production`, `staging`.
+    /// The deployment environment, such as `production`.
     pub environment: Option<String>,
 }
 
-/// What Langfuse knows a project by.
+/// The credentials of a Langfuse project.
 #[derive(Clone, Debug)]
 pub struct LangfuseKeys {
     /// The public key, `pk-lf-…`.
     pub public_key: Secret,
     /// The secret key, `sk-lf-…`.
     pub secret_key: Secret,
-    /// The server; Langfuse's own cloud without one.
+    /// The server. Defaults to Langfuse Cloud.
     pub base_url: Option<String>,
 }
 
-/// What is recorded, and where it goes: checked, and ready to be used.
+/// The validated trace settings.
 #[derive(Clone, Debug, Default)]
 pub struct TracePlan {
-    /// Where spans are sent; nothing is traced when there is no place.
+    /// Where spans are sent. If empty, nothing is traced.
     pub destinations: Vec<Destination>,
-    /// Whether arguments, results and queries are recorded, redacted.
+    /// Whether to record arguments, results and queries, redacted.
     pub capture_content: bool,
-    /// What describes this program on every export.
+    /// The OpenTelemetry resource attributes.
     pub resource: Vec<(String, String)>,
-    /// Where this program runs, when that was said.
+    /// The deployment environment, if configured.
     pub environment: Option<String>,
-    /// The release it belongs to, when that was said.
+    /// The release, if configured.
     pub release: Option<String>,
-    /// Credentials that stand in the plan, for the redactor.
+    /// All credentials in the plan, for the redactor.
     pub secrets: Vec<Secret>,
 }
 
-/// Whose attributes a destination wants beside the standard ones.
+/// The attributes that a destination expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// Nobody's.
+    /// The standard attributes.
     Plain,
-    /// Langfuse's.
+    /// Also the attributes of Langfuse.
     Langfuse,
 }
 
-/// One collector.
+/// An OTLP endpoint.
 #[derive(Clone)]
 pub struct Destination {
     pub(crate) url: Url,
@@ -84,21 +84,30 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// A collector at a base address, to which the signal's path is added.
+    /// Creates a destination from the base URL of a collector.
+    ///
+    /// # Errors
+    /// Fails if the URL or a header is invalid.
     pub fn collector(base: &str, headers: &[(String, Secret)]) -> Result<Self, String> {
-        let url = checked(base)?;
+        let url = parse_url(base)?;
         let path = url.path().trim_end_matches('/').to_owned();
         let mut whole = url;
         whole.set_path(&format!("{path}/{SIGNAL_PATH}"));
-        Self::exactly(whole, headers)
+        Self::from_url(whole, headers)
     }
 
-    /// A collector at exactly this address.
+    /// Creates a destination from the complete URL.
+    ///
+    /// # Errors
+    /// Fails if the URL or a header is invalid.
     pub fn exact(address: &str, headers: &[(String, Secret)]) -> Result<Self, String> {
-        Self::exactly(checked(address)?, headers)
+        Self::from_url(parse_url(address)?, headers)
     }
 
-    /// A Langfuse project.
+    /// Creates a destination for a Langfuse project.
+    ///
+    /// # Errors
+    /// Fails if the URL or a key is invalid.
     pub fn langfuse(keys: &LangfuseKeys) -> Result<Self, String> {
         let base = keys.base_url.as_deref().unwrap_or(LANGFUSE_CLOUD);
         let base = base.trim().trim_end_matches('/');
@@ -111,17 +120,17 @@ impl Destination {
         )
     }
 
-    fn exactly(mut url: Url, headers: &[(String, Secret)]) -> Result<Self, String> {
+    fn from_url(mut url: Url, headers: &[(String, Secret)]) -> Result<Self, String> {
         let mut map = HeaderMap::new();
-        if let Some(basic) = taken_login(&mut url) {
+        if let Some(basic) = take_login(&mut url) {
             map.insert(AUTHORIZATION, basic);
         }
         for (name, value) in headers {
-            let bad = |what: &str| format!("the header `{name}` for traces has {what}");
+            let bad = |what: &str| format!("trace header `{name}` has {what}");
             let parsed = HeaderName::from_bytes(name.trim().as_bytes());
-            let parsed = parsed.map_err(|_| bad("a name that is none"))?;
+            let parsed = parsed.map_err(|_| bad("an invalid name"))?;
             let value = HeaderValue::from_str(value.reveal().trim());
-            let mut value = value.map_err(|_| bad("a value that cannot be sent"))?;
+            let mut value = value.map_err(|_| bad("an invalid value"))?;
             value.set_sensitive(true);
             map.insert(parsed, value);
         }
@@ -141,26 +150,26 @@ impl Destination {
         })
     }
 
-    /// Limits how long one request may take.
+    /// Sets the timeout of a request.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// What it is told to be let in, for the redactor.
+    /// The credentials in the headers, for the redactor.
     pub(crate) fn credentials(&self) -> Vec<Secret> {
         let sensitive = self.headers.values().filter(|value| value.is_sensitive());
         let texts = sensitive.filter_map(|value| value.to_str().ok());
         texts.map(Secret::new).collect()
     }
 
-    /// Whose attributes it wants.
+    /// The attributes that the destination expects.
     pub fn flavour(&self) -> Flavour {
         self.flavour
     }
 
-    /// The address for a person: without query, which may hold a key.
+    /// The URL for display, without the query, which may contain a key.
     pub fn display_url(&self) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
@@ -175,37 +184,35 @@ impl fmt::Debug for Destination {
     }
 }
 
-fn checked(address: &str) -> Result<Url, String> {
+fn parse_url(address: &str) -> Result<Url, String> {
     let url = Url::parse(address.trim()).map_err(|error| {
-        format!("the address for traces is none ({error}); write it as `http://localhost:4318`")
+        format!("invalid trace endpoint: {error}; use a URL such as `http://localhost:4318`")
     })?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
         other => Err(format!(
-            "the address for traces begins with `{}`; only `http` and `https` are spoken",
+            "invalid trace endpoint: scheme `{}` is not supported; use `http` or `https`",
             pegboard_model::UntrustedText::new(other)
         )),
     }
 }
 
-/// Takes a login out of an address, so that it is sent as a header and never shown.
-fn taken_login(url: &mut Url) -> Option<HeaderValue> {
-    let decode = |text: &str| {
-        let bytes: Vec<u8> = percent_encoding::percent_decode_str(text).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
+pub(crate) fn percent_decoded(text: &str) -> String {
+    let decoded = percent_encoding::percent_decode_str(text);
+    decoded.decode_utf8_lossy().into_owned()
+}
+
+/// Removes the login from a URL and returns it as a header, so that it is never displayed.
+fn take_login(url: &mut Url) -> Option<HeaderValue> {
     let (user, password) = (url.username().to_owned(), url.password().map(str::to_owned));
     if user.is_empty() && password.is_none() {
         return None;
     }
-    // Both fail only for addresses without a host, which were refused before.
+    // Both only fail for URLs without a host, which were rejected before.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let pair = format!(
-        "{}:{}",
-        decode(&user),
-        decode(&password.unwrap_or_default())
-    );
+    let (user, password) = (percent_decoded(&user), password.unwrap_or_default());
+    let pair = format!("{user}:{}", percent_decoded(&password));
     let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair))).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -275,19 +282,19 @@ mod tests {
     #[test]
     fn unusable_addresses_and_headers_are_reported() {
         let at = |text: &str| Destination::collector(text, &[]).map(drop).unwrap_err();
-        assert!(at("localhost:4318").contains("begins with `localhost`"));
-        assert!(at("not an address").contains("is none"));
+        assert!(at("localhost:4318").contains("scheme `localhost`"));
+        assert!(at("not an address").contains("invalid trace endpoint"));
         let header = |name: &str, value: &str| {
             let headers = [(name.to_owned(), Secret::new(value))];
             Destination::collector("http://h", &headers)
                 .map(drop)
                 .unwrap_err()
         };
-        assert!(header("bad name", "v").contains("a name that is none"));
-        let told = header("x-key", "canary\nvalue");
+        assert!(header("bad name", "v").contains("an invalid name"));
+        let error = header("x-key", "canary\nvalue");
         assert!(
-            told.contains("cannot be sent") && !told.contains("canary"),
-            "{told}"
+            error.contains("an invalid value") && !error.contains("canary"),
+            "{error}"
         );
     }
 }

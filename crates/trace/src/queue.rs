@@ -1,4 +1,4 @@
-//! Spans on their way to one collector: bounded in number and in bytes, and never waited for.
+//! The queue of spans for one collector, limited by number and size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,38 +7,38 @@ use tokio::sync::mpsc;
 
 use crate::span::Span;
 
-/// Most spans that wait.
+/// Maximum number of queued spans.
 pub(crate) const QUEUE_SPANS: usize = 2048;
-/// Most bytes of spans that wait, contents included.
+/// Maximum size of queued spans in bytes, including content.
 pub(crate) const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
-/// What became of spans.
+/// How many spans were delivered.
 #[derive(Debug, Default)]
 pub(crate) struct DeliveryCounters {
-    /// Taken by the collector.
+    /// Accepted by the collector.
     pub(crate) sent: AtomicU64,
-    /// Given up: the queue was full, or the collector did not take them.
+    /// Dropped: the queue was full, or the collector did not accept them.
     pub(crate) dropped: AtomicU64,
 }
 
-/// The end that spans are put into.
+/// The sending side of the queue.
 pub(crate) struct SpanSender {
     sender: mpsc::Sender<Arc<Span>>,
     bytes: Arc<AtomicUsize>,
     counts: Arc<DeliveryCounters>,
 }
 
-/// The end that the exporter takes from.
+/// The receiving side of the queue.
 pub(crate) struct SpanReceiver {
     receiver: mpsc::Receiver<Arc<Span>>,
     bytes: Arc<AtomicUsize>,
 }
 
-/// A queue with both its ends.
+/// Creates a queue.
 pub(crate) fn queue(counts: Arc<DeliveryCounters>) -> (SpanSender, SpanReceiver) {
     let (sender, receiver) = mpsc::channel(QUEUE_SPANS);
     let bytes = Arc::new(AtomicUsize::new(0));
-    let waiting = SpanReceiver {
+    let receiver = SpanReceiver {
         receiver,
         bytes: bytes.clone(),
     };
@@ -47,11 +47,11 @@ pub(crate) fn queue(counts: Arc<DeliveryCounters>) -> (SpanSender, SpanReceiver)
         bytes,
         counts,
     };
-    (queue, waiting)
+    (queue, receiver)
 }
 
 impl SpanSender {
-    /// Puts a span in, or drops and counts it.
+    /// Queues a span, or drops and counts it.
     pub(crate) fn put(&self, span: Arc<Span>) {
         let weight = span.weight();
         let before = self.bytes.fetch_add(weight, Ordering::Relaxed);
@@ -64,19 +64,19 @@ impl SpanSender {
 }
 
 impl SpanReceiver {
-    /// The next span; `None` when the queue was closed and is empty.
+    /// The next span, or `None` if the queue is closed and empty.
     pub(crate) async fn next(&mut self) -> Option<Arc<Span>> {
         let span = self.receiver.recv().await?;
         self.bytes.fetch_sub(span.weight(), Ordering::Relaxed);
         Some(span)
     }
 
-    /// Takes no more; what is there can still be had.
+    /// Closes the queue. Queued spans can still be received.
     pub(crate) fn close(&mut self) {
         self.receiver.close();
     }
 
-    /// How many are there.
+    /// The number of queued spans.
     pub(crate) fn len(&self) -> usize {
         self.receiver.len()
     }

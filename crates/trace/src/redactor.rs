@@ -1,4 +1,4 @@
-//! Takes secrets out of every text that leaves: those that are known, and what looks like one.
+//! Masks secrets in exported texts: known values, and everything that looks like a secret.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,19 +12,18 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use pegboard_model::Secret;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::patterns::without_patterns;
+use crate::patterns::mask_patterns;
 
-/// What stands in place of a secret.
+/// The replacement of a secret.
 pub(crate) const MASK: &str = "***";
-/// Shorter values would blot out ordinary words.
+/// Shorter values are not redacted, because they would mask ordinary words.
 const SHORTEST_SECRET: usize = 6;
-/// KnownSecrets forms; with more, nothing is shown any more rather than something wrong.
+/// Maximum number of known forms. With more, everything is masked.
 const FORMS_MAX: usize = 50_000;
-/// What is taken off the end of a text that was cut, beyond the longest known secret: a secret of which only the
-/// beginning is there cannot be recognised.
+/// Minimum number of bytes removed from the end of a truncated text, because a truncated secret cannot be recognised.
 const CUT_MARGIN: usize = 512;
 
-/// Knows the secrets of this process. Shared by logs and exporters; reading takes no lock.
+/// The known secrets of this process, shared by logs and exporters. Redacting takes no lock.
 #[derive(Default)]
 pub struct Redactor {
     forms: Mutex<BTreeSet<String>>,
@@ -32,21 +31,20 @@ pub struct Redactor {
 }
 
 struct KnownSecrets {
-    /// None when there are more forms than can be looked for.
+    /// `None` if there are too many forms.
     finder: Option<AhoCorasick>,
     longest: usize,
 }
 
 impl Redactor {
-    /// A redactor that knows these values.
+    /// Creates a redactor that knows these secrets.
     pub fn with_secrets<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         let redactor = Self::default();
         redactor.learn(secrets);
         redactor
     }
 
-    /// Learns more values, each in every form in which it may come back. Nothing is ever forgotten: an old
-    /// value is still a secret.
+    /// Adds secrets, each in every form in which it may appear. Secrets are never removed: an old value is still secret.
     pub fn learn<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
         let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
         let before = forms.len();
@@ -67,10 +65,10 @@ impl Redactor {
         })));
     }
 
-    /// The text without secrets.
+    /// Masks the secrets in a text.
     pub fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.known.load();
-        let known_gone = match known.as_deref() {
+        let masked = match known.as_deref() {
             None => Cow::Borrowed(text),
             Some(KnownSecrets { finder: None, .. }) => return Cow::Borrowed(MASK),
             Some(KnownSecrets {
@@ -86,22 +84,23 @@ impl Redactor {
             }
             Some(_) => Cow::Borrowed(text),
         };
-        without_patterns(known_gone)
+        mask_patterns(masked)
     }
 
-    /// The start of a text without secrets, at most so many bytes. No more of the text is looked at than that
-    /// takes, and a secret at the cut does not survive in part.
-    pub fn clean_start(&self, text: &str, most: usize) -> String {
-        let start = cut(text, most.saturating_add(self.margin()));
-        self.clean_cut(start, start.len() < text.len(), most)
+    /// Masks the secrets in the first `max` bytes of a text. Only reads as much of the text as necessary, and leaves no
+    /// part of a secret that crosses the limit.
+    pub fn clean_start(&self, text: &str, max: usize) -> String {
+        let start = cut(text, max.saturating_add(self.margin()));
+        self.clean_cut(start, start.len() < text.len(), max)
     }
 
-    /// The same for a text that may have been cut before: to at least `most` and [`Redactor::margin`] bytes.
-    pub(crate) fn clean_cut(&self, text: &str, was_cut: bool, most: usize) -> String {
+    /// Like [`Redactor::clean_start`], for a text that may have been truncated to at least `max` plus
+    /// [`Redactor::margin`] bytes.
+    pub(crate) fn clean_cut(&self, text: &str, was_cut: bool, max: usize) -> String {
         let cleaned = self.clean(text);
         let kept = match was_cut {
-            true => cleaned.len().saturating_sub(self.margin()).min(most),
-            false => most,
+            true => cleaned.len().saturating_sub(self.margin()).min(max),
+            false => max,
         };
         let kept = cut(&cleaned, kept);
         match was_cut || kept.len() < cleaned.len() {
@@ -110,7 +109,7 @@ impl Redactor {
         }
     }
 
-    /// How much of a text beyond what is shown must be looked at.
+    /// How many bytes beyond the exported part must be read.
     pub(crate) fn margin(&self) -> usize {
         let known = self.known.load();
         known
@@ -134,16 +133,16 @@ fn forms_of(value: &str, forms: &mut BTreeSet<String>) {
         }
     };
     add(value);
-    // A header such as `Bearer abc` may come back as `abc` alone.
+    // A header such as `Bearer abc` may appear as `abc` alone.
     if let Some((_, credential)) = value.split_once(' ') {
         add(credential);
     }
-    // Texts are often shown line by line.
+    // Multi-line texts are often printed line by line.
     value.lines().for_each(&mut add);
     if let Ok(quoted) = serde_json::to_string(value) {
         let inner = quoted.trim_matches('"');
         add(inner);
-        // A JSON text within a JSON text.
+        // JSON inside a JSON string.
         if let Ok(twice) = serde_json::to_string(inner) {
             add(twice.trim_matches('"'));
         }
@@ -154,7 +153,7 @@ fn forms_of(value: &str, forms: &mut BTreeSet<String>) {
     }
 }
 
-/// The start of a text, at most so many bytes, never cut inside a character.
+/// The start of a text, at most `bytes` long, cut at a character boundary.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -202,10 +201,10 @@ mod tests {
         let redactor = Redactor::with_secrets([&Secret::new(secret.as_str())]);
         for before in 0..60 {
             let text = format!("{}{secret}{}", "x".repeat(before), "y".repeat(3000));
-            for most in [10, 30, 50, 700, 720] {
-                let shown = redactor.clean_start(&text, most);
-                assert!(!shown.contains("canar"), "{before} {most}: {shown}");
-                assert!(shown.len() <= most + "…".len());
+            for max in [10, 30, 50, 700, 720] {
+                let shown = redactor.clean_start(&text, max);
+                assert!(!shown.contains("canar"), "{before} {max}: {shown}");
+                assert!(shown.len() <= max + "…".len());
             }
         }
         assert_eq!(redactor.clean_start("short text", 100), "short text");

@@ -1,4 +1,4 @@
-//! One span, as plain values.
+//! A span as plain data.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,28 +8,28 @@ use crate::content::Content;
 use crate::keys;
 use crate::redactor::Redactor;
 
-/// A text longer than this is redacted and cut at once, so that no span is large.
+/// Longer texts are redacted and truncated immediately, so that no span is large.
 const TEXT_MAX: usize = 512;
-/// What a span weighs beside its texts.
+/// Estimated size of a span without its texts.
 const SPAN_WEIGHT: usize = 512;
 
-/// Something that took time.
+/// A completed operation.
 pub(crate) struct Span {
     pub(crate) context: SpanContext,
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) observation: Observation,
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since the Unix epoch.
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) attributes: Vec<(&'static str, Value)>,
-    /// What failed, in words without contents.
+    /// The error message, without content.
     pub(crate) failure: Option<String>,
     pub(crate) input: Option<(&'static str, Content)>,
     pub(crate) output: Option<(&'static str, Content)>,
 }
 
-/// On which side of a conversation the span lies.
+/// The OpenTelemetry span kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Internal,
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Client,
 }
 
-/// What Langfuse calls it.
+/// The Langfuse observation type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Observation {
     Span,
@@ -52,21 +52,21 @@ pub(crate) enum Observation {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Text(String),
-    Whole(i64),
-    Flag(bool),
-    Texts(Vec<String>),
+    Int(i64),
+    Bool(bool),
+    TextList(Vec<String>),
 }
 
-/// A span that is being written down.
+/// Builds a span.
 pub(crate) struct SpanBuilder<'a> {
     pub(crate) span: Span,
     pub(crate) redactor: &'a Redactor,
-    /// Whether contents are kept.
+    /// Whether content is captured.
     pub(crate) capture: bool,
 }
 
 impl<'a> SpanBuilder<'a> {
-    /// A span that ends now.
+    /// Starts building a span that ends now.
     pub(crate) fn new(
         context: &SpanContext,
         kind: Kind,
@@ -93,31 +93,31 @@ impl<'a> SpanBuilder<'a> {
             redactor,
             capture,
         };
-        builder.whole(keys::DURATION, took.as_millis());
+        builder.int(keys::DURATION, took.as_millis());
         builder
     }
 
     pub(crate) fn name(&mut self, name: &str) {
-        self.span.name = self.short(name);
+        self.span.name = self.truncated(name);
     }
 
     pub(crate) fn text(&mut self, key: &'static str, value: &str) {
-        let value = self.short(value);
+        let value = self.truncated(value);
         self.span.attributes.push((key, Value::Text(value)));
     }
 
     pub(crate) fn texts<'t>(&mut self, key: &'static str, values: impl Iterator<Item = &'t str>) {
-        let values = values.map(|value| self.short(value)).collect();
-        self.span.attributes.push((key, Value::Texts(values)));
+        let values = values.map(|value| self.truncated(value)).collect();
+        self.span.attributes.push((key, Value::TextList(values)));
     }
 
-    pub(crate) fn whole(&mut self, key: &'static str, value: impl TryInto<i64>) {
+    pub(crate) fn int(&mut self, key: &'static str, value: impl TryInto<i64>) {
         let value = value.try_into().unwrap_or(i64::MAX);
-        self.span.attributes.push((key, Value::Whole(value)));
+        self.span.attributes.push((key, Value::Int(value)));
     }
 
-    pub(crate) fn flag(&mut self, key: &'static str, value: bool) {
-        self.span.attributes.push((key, Value::Flag(value)));
+    pub(crate) fn bool_value(&mut self, key: &'static str, value: bool) {
+        self.span.attributes.push((key, Value::Bool(value)));
     }
 
     pub(crate) fn input(&mut self, key: &'static str, text: Option<&str>) {
@@ -128,20 +128,18 @@ impl<'a> SpanBuilder<'a> {
         self.span.output = self.content(key, text);
     }
 
-    /// How it ended. An error's message may quote what a server or a model said, so without leave only the
-    /// meaning of its code is told.
+    /// Sets the outcome. An error message may quote a server or a model, so it is only recorded if content is captured;
+    /// otherwise the title of the error code is.
     pub(crate) fn outcome(&mut self, outcome: Outcome<'_>) {
-        let (code, words) = match outcome {
+        let (code, message) = match outcome {
             Outcome::Ok => {
                 self.text(keys::OUTCOME, "ok");
                 return;
             }
             Outcome::ToolFailed => {
                 self.text(keys::ERROR, "tool_error");
-                (
-                    Reason::ToolFailed.code(),
-                    Reason::ToolFailed.title().to_owned(),
-                )
+                let reason = Reason::ToolFailed;
+                (reason.code(), reason.title().to_owned())
             }
             Outcome::Failed(error) => {
                 match &error.rpc {
@@ -152,15 +150,15 @@ impl<'a> SpanBuilder<'a> {
                     }
                     None => self.text(keys::ERROR, error.reason.code()),
                 }
-                let words = match self.capture {
-                    true => self.short(&error.message),
+                let message = match self.capture {
+                    true => self.truncated(&error.message),
                     false => error.reason.title().to_owned(),
                 };
-                (error.reason.code(), words)
+                (error.reason.code(), message)
             }
         };
         self.text(keys::OUTCOME, code);
-        self.span.failure = Some(words);
+        self.span.failure = Some(message);
     }
 
     fn content(&self, key: &'static str, text: Option<&str>) -> Option<(&'static str, Content)> {
@@ -168,7 +166,7 @@ impl<'a> SpanBuilder<'a> {
         Some((key, Content::of(text, self.redactor)))
     }
 
-    fn short(&self, text: &str) -> String {
+    fn truncated(&self, text: &str) -> String {
         match text.len() <= TEXT_MAX {
             true => text.to_owned(),
             false => self.redactor.clean_start(text, TEXT_MAX),
@@ -177,12 +175,12 @@ impl<'a> SpanBuilder<'a> {
 }
 
 impl Span {
-    /// About how much memory it takes.
+    /// The estimated size in memory.
     pub(crate) fn weight(&self) -> usize {
         let attributes = self.attributes.iter().map(|(_, value)| match value {
             Value::Text(text) => text.len() + 48,
-            Value::Whole(_) | Value::Flag(_) => 48,
-            Value::Texts(texts) => texts.iter().map(|text| text.len() + 24).sum::<usize>() + 48,
+            Value::Int(_) | Value::Bool(_) => 48,
+            Value::TextList(texts) => texts.iter().map(|text| text.len() + 24).sum::<usize>() + 48,
         });
         let contents = [&self.input, &self.output].into_iter().flatten();
         let contents = contents.map(|(_, content)| content.weight());

@@ -1,4 +1,4 @@
-//! From what the rooms tell to spans, under the names of the conventions for MCP and generative models.
+//! Builds spans from recorded facts, named after the OpenTelemetry conventions for MCP and generative AI.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::keys;
 use crate::redactor::Redactor;
 use crate::span::{Kind, Observation, Span, SpanBuilder};
 
-/// Most names of tools or servers in one span. The number of tools is always recorded.
+/// Maximum number of tool or server names in a span. The number of tools is always recorded.
 const NAMES_MAX: usize = 200;
 
-/// Writes spans.
+/// Builds spans.
 #[derive(Clone, Copy)]
 pub(crate) struct SpanFactory<'a> {
     pub(crate) redactor: &'a Redactor,
-    /// Whether contents are kept.
+    /// Whether content is captured.
     pub(crate) capture: bool,
 }
 
@@ -43,8 +43,8 @@ impl<'a> SpanFactory<'a> {
     pub(crate) fn lookup(self, context: &SpanContext, facts: &LookupFacts) -> Span {
         let mut builder = self.builder(context, Kind::Internal, Observation::Span, facts.took);
         builder.name("catalog");
-        builder.whole(keys::CACHE_HITS, facts.hits);
-        builder.whole(keys::CACHE_MISSES, facts.misses);
+        builder.int(keys::CACHE_HITS, facts.hits);
+        builder.int(keys::CACHE_MISSES, facts.misses);
         builder.text(keys::CACHE, if facts.misses == 0 { "hit" } else { "miss" });
         builder.span
     }
@@ -56,7 +56,7 @@ impl<'a> SpanFactory<'a> {
         builder.text(keys::SERVER, facts.server.as_str());
         transport(&mut builder, facts.transport);
         protocol(&mut builder, facts.protocol);
-        builder.whole(keys::TOOL_COUNT, facts.tools.len());
+        builder.int(keys::TOOL_COUNT, facts.tools.len());
         let names = facts
             .tools
             .iter()
@@ -77,7 +77,7 @@ impl<'a> SpanFactory<'a> {
         let mut builder = self.builder(context, Kind::Internal, Observation::Retriever, facts.took);
         builder.name("search tools");
         builder.text(keys::OPERATION, "retrieval");
-        builder.whole(keys::FOUND, facts.found);
+        builder.int(keys::FOUND, facts.found);
         let names = (facts.names)();
         builder.texts(
             keys::TOOL_NAMES,
@@ -117,7 +117,7 @@ impl<'a> SpanFactory<'a> {
         builder.text(keys::EXPOSED, facts.exposed);
         transport(&mut builder, facts.transport);
         protocol(&mut builder, facts.protocol);
-        builder.flag(keys::STARTED, facts.started);
+        builder.bool_value(keys::STARTED, facts.started);
         builder.input(keys::ARGUMENTS, facts.arguments);
         builder.output(keys::RESULT, facts.result);
         builder.outcome(facts.outcome);
@@ -160,10 +160,10 @@ impl<'a> SpanFactory<'a> {
             }
         }
         builder.texts(keys::FINISH, facts.finish.into_iter());
-        builder.whole(keys::INPUT_TOKENS, facts.input_tokens);
-        builder.whole(keys::OUTPUT_TOKENS, facts.output_tokens);
-        builder.whole(keys::CACHED_TOKENS, facts.cached_tokens);
-        builder.whole(keys::CALLS, facts.tool_calls);
+        builder.int(keys::INPUT_TOKENS, facts.input_tokens);
+        builder.int(keys::OUTPUT_TOKENS, facts.output_tokens);
+        builder.int(keys::CACHED_TOKENS, facts.cached_tokens);
+        builder.int(keys::CALLS, facts.tool_calls);
         builder.input(keys::INPUT_MESSAGES, facts.input);
         builder.output(keys::OUTPUT_MESSAGES, facts.output);
         builder.outcome(facts.outcome);
@@ -177,9 +177,9 @@ impl<'a> SpanFactory<'a> {
         builder.text(keys::AGENT, facts.agent);
         let servers = facts.servers.iter().take(NAMES_MAX);
         builder.texts(keys::MCP_SERVERS, servers.map(ServerName::as_str));
-        builder.flag(keys::NEEDS_DISCOVERY, facts.needs_discovery);
-        builder.whole(keys::TURNS, facts.turns);
-        builder.whole(keys::CALLS, facts.calls);
+        builder.bool_value(keys::NEEDS_DISCOVERY, facts.needs_discovery);
+        builder.int(keys::TURNS, facts.turns);
+        builder.int(keys::CALLS, facts.calls);
         builder.input(keys::INPUT_MESSAGES, facts.input);
         builder.output(keys::OUTPUT_MESSAGES, facts.output);
         builder.outcome(facts.outcome);

@@ -1,4 +1,4 @@
-//! The recorder that makes spans and counts.
+//! The recorder that builds spans and updates the metrics.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::redactor::Redactor;
 use crate::span::Span;
 use crate::span_factory::SpanFactory;
 
-/// Records what the rooms tell: counts it, and makes spans of it where there is a collector to take them.
-/// Cloning gives another handle to the same one.
+/// Records telemetry: updates the metrics, and exports spans if there are destinations. Clones are handles to the same
+/// tracer.
 #[derive(Clone)]
 pub struct Tracer {
     inner: Arc<Inner>,
@@ -39,18 +39,18 @@ struct Inner {
 }
 
 impl Tracer {
-    /// Counts only; nothing is exported.
+    /// Creates a tracer without exporters.
     pub fn metrics_only(redactor: Arc<Redactor>) -> Self {
         Self::with(redactor, false, Vec::new())
     }
 
-    /// Starts what a plan says. It must be called within a runtime when the plan names a destination; outside
-    /// one nothing is exported. The credentials of the plan are taken up by the redactor.
+    /// Starts the exporters of a plan, and adds its credentials to the redactor. Exporting needs a Tokio runtime: outside of
+    /// one, a warning is logged and nothing is exported.
     pub fn start(plan: TracePlan, redactor: Arc<Redactor>) -> Self {
         redactor.learn(&plan.secrets);
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             if !plan.destinations.is_empty() {
-                tracing::warn!(target: "pegboard_trace", "traces are not sent: they need a running runtime");
+                tracing::warn!(target: "pegboard_trace", "cannot export traces without a Tokio runtime");
             }
             return Self::metrics_only(redactor);
         };
@@ -83,22 +83,22 @@ impl Tracer {
         }
     }
 
-    /// Whether spans are made.
+    /// Whether spans are exported.
     pub fn is_tracing(&self) -> bool {
         !self.inner.exporters.is_empty()
     }
 
-    /// The secrets that are known, to teach it more.
+    /// The redactor, to add more secrets.
     pub fn redactor(&self) -> &Arc<Redactor> {
         &self.inner.redactor
     }
 
-    /// The counters as Prometheus reads them, together with what holds at this moment.
+    /// Renders the counters and the given gauges in the Prometheus text format.
     pub fn metrics(&self, gauges: &Gauges<'_>) -> String {
         self.inner.metrics.render(gauges, self.delivered())
     }
 
-    /// What became of spans so far.
+    /// How many spans have been delivered so far.
     pub fn delivered(&self) -> DeliveryCounts {
         let mut delivered = DeliveryCounts::default();
         for exporter in &self.inner.exporters {
@@ -108,11 +108,10 @@ impl Tracer {
         delivered
     }
 
-    /// Sends what is left, for no longer than given, and tells what became of everything. Spans that are told
-    /// afterwards are dropped.
+    /// Sends the remaining spans, at most for the given time, and returns the delivery counts. Later spans are dropped.
     pub async fn close(&self, within: Duration) -> DeliveryCounts {
         let deadline = Instant::now() + within;
-        // All were told the same deadline, so one after the other takes no longer than side by side.
+        // All have the same deadline, so waiting for one after the other takes no longer.
         for exporter in &self.inner.exporters {
             exporter.begin_closing(deadline);
         }
@@ -122,7 +121,7 @@ impl Tracer {
         self.delivered()
     }
 
-    /// Makes a span where one is wanted and hands it to every exporter.
+    /// Builds a span if tracing is on, and passes it to every exporter.
     fn export(
         &self,
         span: Option<&SpanContext>,

@@ -1,5 +1,5 @@
-//! Forty planted secrets: known ones in every form in which they may come back, and ones that only look like
-//! secrets. None is in any byte that leaves.
+//! Forty planted secrets: known values in every form in which they may appear, and texts that only look like secrets.
+//! None appears in any exported byte.
 
 use aho_corasick::AhoCorasick;
 use base64::Engine;
@@ -10,7 +10,7 @@ use pegboard_trace::{Destination, Gauges, LangfuseKeys, Redactor};
 use crate::collector::{Collector, LONG};
 use crate::facts::{call, plain, record_everything, server, trace_id, tracer};
 
-/// The value that was configured, and how it comes back.
+/// A configured value, and the form in which it appears.
 fn known() -> Vec<(String, String)> {
     let value = |number: usize| format!("canary{number:02}-V4lue/with \"marks\" & more");
     let forms: [fn(&str) -> String; 10] = [
@@ -33,7 +33,7 @@ fn known() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What looks like a secret, in its surroundings; the part that must not be seen comes first.
+/// The part that must not appear, and the text that contains it.
 fn lookalikes() -> Vec<(String, String)> {
     [
         ("canary20abcdefgh", "Authorization: Bearer canary20abcdefgh"),
@@ -88,8 +88,8 @@ fn lookalikes() -> Vec<(String, String)> {
     .into()
 }
 
-/// Everything that must not be seen: the values, their escaped and encoded forms, and the number of each, which is
-/// in every form but the encoded ones.
+/// Everything that must not appear: the values, their escaped and encoded forms, and the number of each, which is in
+/// every form except the encoded ones.
 fn forbidden(canaries: &[(String, String)]) -> Vec<String> {
     let mut forms: Vec<String> = (0..40).map(|number| format!("canary{number:02}")).collect();
     for (secret, _) in canaries {

@@ -1,4 +1,4 @@
-//! A collector for tests: keeps what it is sent and answers as it is told.
+//! A test collector that stores requests and sends canned responses.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::otlp::{ExportTraceServiceRequest, Span};
 /// The CI machine is slow.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// An answer other than a plain success.
+/// A response other than a plain success.
 #[derive(Clone)]
 pub(crate) struct CannedResponse {
     pub(crate) status: u16,
@@ -35,7 +35,7 @@ impl CannedResponse {
     }
 }
 
-/// One request as it came.
+/// A received request.
 #[derive(Clone)]
 pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
@@ -66,7 +66,7 @@ impl Collector {
         Self::answering([]).await
     }
 
-    /// Gives these answers first, and successes afterwards.
+    /// Sends these responses first, then successes.
     pub(crate) async fn answering(answers: impl IntoIterator<Item = CannedResponse>) -> Self {
         let shared = Shared::default();
         shared.answers.lock().unwrap().extend(answers);
@@ -127,7 +127,7 @@ async fn take(State(shared): State<Shared>, request: Request) -> Response<Body> 
         .into_response()
 }
 
-/// Accepts connections and never answers.
+/// Accepts connections and never responds.
 pub(crate) async fn hanging() -> (String, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -140,7 +140,7 @@ pub(crate) async fn hanging() -> (String, tokio::task::JoinHandle<()>) {
     (url, holding)
 }
 
-/// An address at which nobody listens.
+/// A URL on which nothing listens.
 pub(crate) async fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())

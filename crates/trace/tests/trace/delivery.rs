@@ -1,4 +1,4 @@
-//! Collectors that hang, refuse, are overloaded or reject: nobody waits, and memory stays bounded.
+//! Collectors that hang, refuse, are overloaded or reject spans: recording never blocks, and memory stays bounded.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn to(url: &str) -> Tracer {
     tracer(vec![plain(url)], true, Redactor::default())
 }
 
-/// Tells many calls with large contents; the time it takes shows whether anybody waits.
+/// Records many calls with large content.
 fn record_many(tracer: &Tracer, count: usize) {
     let server = server();
     let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(20_000));
@@ -28,7 +28,7 @@ fn record_many(tracer: &Tracer, count: usize) {
     }
 }
 
-/// Many spans to a collector that takes none: told at once, bounded, and given up at the end in time.
+/// Records many spans for a collector that accepts none: memory stays bounded, and closing is quick.
 async fn check_unreachable(url: &str) {
     let tracer = to(url);
     record_many(&tracer, 1000);
@@ -36,10 +36,10 @@ async fn check_unreachable(url: &str) {
     let count = 20_000;
     record_many(&tracer, count);
     let grown = own_rss_kib().saturating_sub(before);
-    // Unbounded these would be 660 MB. Other tests of this process take memory meanwhile.
+    // Unbounded, these would take 660 MB. Other tests of this process allocate at the same time.
     assert!(grown < 256 * 1024, "{grown} KiB more");
     let held = (count + 1000) as u64 - tracer.delivered().dropped;
-    // 8 MiB of spans with 32 KiB of contents each, and a batch of 1 MiB on its way.
+    // 8 MiB of spans with 32 KiB of content each, and a batch of 1 MiB in flight.
     assert!(held < 300, "{held} spans are held");
     let began = Instant::now();
     let delivered = tracer.close(Duration::from_millis(200)).await;
@@ -49,7 +49,7 @@ async fn check_unreachable(url: &str) {
         began.elapsed()
     );
     assert_eq!(delivered.sent, 0);
-    // What was being sent when the end came may not be counted yet.
+    // A request that was in flight at the deadline may not be counted yet.
     wait_until("every span is counted as dropped", LONG, || {
         tracer.delivered().dropped as usize >= count
     })
@@ -121,7 +121,7 @@ async fn a_request_that_is_wrong_is_not_sent_again() {
         })
         .await;
         assert_eq!(collector.seen().len(), 1, "{status}");
-        // The next batch is tried as usual.
+        // The next batch is sent as usual.
         record_call(&tracer);
         assert_eq!(tracer.close(LONG).await.sent, 1);
     }
@@ -160,7 +160,7 @@ async fn r_obs_02_closing_sends_the_remaining_spans_without_delay() {
     );
     assert_eq!((delivered.sent, delivered.dropped), (700, 0));
     assert_eq!(collector.spans().len(), 700);
-    // Several requests, none of them too large.
+    // Several requests of limited size.
     assert!(collector.seen().len() >= 3);
     record_call(&tracer);
     assert_eq!(tracer.close(LONG).await.dropped, 1);
@@ -172,7 +172,7 @@ async fn r_obs_02_an_end_that_comes_during_a_request_is_noticed() {
         let collector = Collector::start().await;
         let tracer = to(&collector.url);
         (0..spans).for_each(|_| record_call(&tracer));
-        // The first request is under way or done, and nothing more will come.
+        // The first request is in flight or done, and no more spans follow.
         collector.wait_for_requests(1).await;
         let began = Instant::now();
         assert_eq!(tracer.close(LONG * 10).await.sent, spans);

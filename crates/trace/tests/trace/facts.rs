@@ -1,4 +1,4 @@
-//! What rooms tell, for tests.
+//! Recorded facts for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,13 +69,13 @@ pub(crate) fn call<'a>(server: &'a ServerName, outcome: Outcome<'a>) -> CallFact
     }
 }
 
-/// One plain call.
+/// Records one successful call.
 pub(crate) fn record_call(tracer: &Tracer) {
     let span = tracer.begin(None, &trace_id());
     tracer.call(span.as_ref(), &call(&server(), Outcome::Ok));
 }
 
-/// Tells one of everything, all below one request of a client, with `text` wherever a text may stand.
+/// Records one of each kind below one client request, with `text` in every free-text field.
 pub(crate) fn record_everything(tracer: &Tracer, outcome: Outcome<'_>, text: &str) {
     let (server, trace) = (server(), trace_id());
     let tools = [tool("close_issue"), tool("list_issues")];

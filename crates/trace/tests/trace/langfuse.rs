@@ -1,4 +1,4 @@
-//! The request that Langfuse gets.
+//! The requests sent to Langfuse.
 
 use pegboard_model::{Outcome, Reason, Secret, ToolError};
 use pegboard_trace::{Destination, LangfuseKeys, Redactor};

@@ -1,4 +1,4 @@
-//! Spans, logs and metrics as the outside sees them: collectors that work, that do not, and a real one.
+//! Spans and metrics from the outside: with working and failing collectors, and a real one.
 
 #![allow(
     clippy::panic,
@@ -6,7 +6,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "a test that cannot continue panics with a message"
 )]
 
 mod canaries;

@@ -1,4 +1,4 @@
-//! The metrics page, read by a strict reader of the exposition format.
+//! The metrics text, checked by a strict parser of the exposition format.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::facts::{call, record_everything, server, trace_id};
 
 type Labels = Vec<(String, String)>;
 
-/// One family: its type, and its samples by name and labels.
+/// A metric family: its type, and its samples by name and labels.
 #[derive(Debug, Default)]
 struct Family {
     kind: String,
     samples: BTreeMap<(String, Labels), f64>,
 }
 
-/// Reads a page, and panics at whatever the format does not allow.
+/// Parses the text. Panics on any violation of the format.
 fn read(page: &str) -> BTreeMap<String, Family> {
     assert!(page.ends_with('\n') && !page.contains("\n\n"));
     let mut families: BTreeMap<String, Family> = BTreeMap::new();

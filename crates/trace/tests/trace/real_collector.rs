@@ -1,5 +1,5 @@
-//! A collector that somebody else wrote receives the spans. `scripts/install-test-env` installs it; without it
-//! the test says so and passes.
+//! Exports spans to a third-party collector, which `scripts/install-test-env` installs. Without it, the test prints a
+//! note and passes.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use pegboard_trace::Redactor;
 use crate::collector::LONG;
 use crate::facts::{plain, record_call, record_everything, tracer};
 
-/// The installed collector; `None`, with the reason printed, where there is none.
+/// The installed collector. Prints the reason and returns `None` if there is none.
 fn program() -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("PEGBOARD_TEST_ENV") else {
         println!("skipped: PEGBOARD_TEST_ENV does not name the folder of scripts/install-test-env");
@@ -30,7 +30,7 @@ fn program() -> Option<PathBuf> {
     Some(program.unwrap_or_else(|| panic!("no collector below {}", libraries.display())))
 }
 
-/// A running collector that writes every span it gets; ended when dropped.
+/// A running collector that prints every span it receives. Stopped when dropped.
 struct Running {
     child: Child,
     url: String,
@@ -39,7 +39,7 @@ struct Running {
 
 impl Running {
     fn start(program: &PathBuf, folder: &std::path::Path) -> Self {
-        // It takes no port of the system's choosing, so a free one is looked for.
+        // It cannot bind to a port chosen by the system, so a free one is selected first.
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();
         let (http, grpc) = (free(), free());
         let address = |listener: TcpListener| listener.local_addr().unwrap().to_string();
@@ -99,7 +99,7 @@ async fn r_obs_02_a_real_collector_receives_the_spans() {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::start(&program, folder.path());
     let tracer = tracer(vec![plain(&running.url)], true, Redactor::default());
-    // It may not listen yet: the exporter itself waits and tries again.
+    // It may not listen yet. The exporter retries.
     record_call(&tracer);
     wait_until("the collector takes a span", LONG * 2, || {
         tracer.delivered().sent + tracer.delivered().dropped == 1

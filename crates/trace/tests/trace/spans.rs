@@ -1,4 +1,4 @@
-//! What spans hold.
+//! The content of spans.
 
 use pegboard_model::{Outcome, Reason, Recorder, RpcError, Secret, SpanContext, ToolError};
 use pegboard_trace::{Destination, Redactor, Tracer};
@@ -136,7 +136,7 @@ async fn r_obs_03_contents_are_left_out_unless_they_are_asked_for() {
     let marker = "what somebody wrote";
     let bytes_of = |spans: &[Span]| format!("{spans:?}");
     let quiet = everything(false, Outcome::Ok, marker).await;
-    // The rule and a tool's name are ids; the query, arguments, results and messages are contents.
+    // Rules and tool names are ids. Queries, arguments, results and messages are content.
     let contents = |spans: &[Span]| {
         let all = spans.iter().flat_map(|span| object(&span.attributes));
         let keys = all.filter(|(key, value)| value == marker && key != "pegboard.rule");

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::caller::{ClientCaller, ClientChannel, InputDelivery, forwarded_capabilities};
 use crate::conversation::{Conversation, MessageSink};
 use crate::level::Level;
-use crate::message::{Message, Meta, Params, meta};
+use crate::message::{Message, Meta, Params};
 use crate::notification_limiter::NotificationLimiter;
 use crate::response::{Response, code, rpc};
 use crate::surface::Surface;
@@ -70,8 +70,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) message: &'a Message,
     pub(crate) id: &'a RawValue,
     pub(crate) sink: &'a Arc<dyn MessageSink>,
-    pub(crate) params: Params<'a>,
-    pub(crate) meta: Meta<'a>,
+    pub(crate) params: &'a Params<'a>,
+    pub(crate) meta: &'a Meta<'a>,
     pub(crate) is_modern: bool,
     pub(crate) view: Arc<View>,
     pub(crate) request_span: Option<spans::RequestSpan>,
@@ -89,11 +89,7 @@ impl<'a> RequestContext<'a> {
     ) -> Result<Self, Response> {
         let refused = |status, error: &RpcError| Response::error(Some(id), status, error);
         let invalid = |why: &str| refused(400, &rpc(code::INVALID_PARAMS, why));
-        let read = message.params().and_then(|params| {
-            let meta = meta(&params)?;
-            Ok((params, meta))
-        });
-        let (params, meta) = read.map_err(|error| invalid(&error.to_string()))?;
+        let (params, meta) = (message.params(), message.meta());
         if let Some(version) = &meta.version {
             if version != revision::MODERN {
                 return Err(refused(400, &unsupported(version)));

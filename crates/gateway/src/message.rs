@@ -1,13 +1,13 @@
 //! A client's message: the JSON-RPC envelope and the few fields that the gateway reads.
 
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use pegboard_catalog::ResolvedTool;
 use pegboard_jsonrpc::present;
 use pegboard_model::RpcError;
+use self_cell::self_cell;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -29,19 +29,33 @@ pub enum MessageKind {
     Response,
 }
 
-/// A parsed message envelope. `params`, `result` and `error` stay raw.
+/// A message that is parsed once: the envelope, and the members of `params` and `_meta` that the gateway reads. All other
+/// values stay raw.
 pub struct Message {
-    text: Bytes,
-    kind: MessageKind,
-    method: Box<str>,
-    id: Range<usize>,
-    /// `params` of a request or notification, `result` or `error` of a response.
-    payload: Range<usize>,
-    is_error: bool,
-    version: Option<Box<str>>,
-    subject: Option<Box<str>>,
+    parsed: ParsedText,
     /// The tool of a call, if its name is resolved before the request is dispatched.
     tool: OnceLock<ResolvedTool>,
+}
+
+self_cell! {
+    /// The text of a message together with what was parsed from it.
+    struct ParsedText {
+        owner: Bytes,
+        #[covariant]
+        dependent: Parsed,
+    }
+}
+
+struct Parsed<'a> {
+    kind: MessageKind,
+    method: Cow<'a, str>,
+    id: Option<&'a RawValue>,
+    /// `params` of a request or notification, `result` or `error` of a response.
+    payload: Option<&'a RawValue>,
+    is_error: bool,
+    /// Of a request; empty for other messages.
+    params: Params<'a>,
+    meta: Meta<'a>,
 }
 
 #[derive(Deserialize)]
@@ -118,7 +132,107 @@ impl Message {
     /// # Errors
     /// Returns an error response, ready to be sent, if the text is not a valid JSON-RPC message.
     pub fn parse(text: Bytes) -> Result<Self, Response> {
-        let whole = std::str::from_utf8(&text)
+        let parsed = ParsedText::try_new(text, |text| Parsed::parse(text))?;
+        let tool = OnceLock::new();
+        Ok(Self { parsed, tool })
+    }
+
+    fn parsed(&self) -> &Parsed<'_> {
+        self.parsed.borrow_dependent()
+    }
+
+    /// The kind of the message.
+    pub fn kind(&self) -> MessageKind {
+        self.parsed().kind
+    }
+
+    /// The method. Empty for a response.
+    pub fn method(&self) -> &str {
+        &self.parsed().method
+    }
+
+    /// The protocol revision in the `_meta` of a modern request.
+    pub fn protocol_version(&self) -> Option<&str> {
+        self.meta().version.as_deref()
+    }
+
+    /// `params.uri` of a `resources/*` request, else `params.name`. Modern HTTP headers repeat it.
+    pub fn subject(&self) -> Option<&str> {
+        // A request may contain both. Use the one that its handler reads, never the other.
+        match self.method().starts_with("resources/") {
+            true => self.params().uri.as_deref(),
+            false => self.params().name.as_deref(),
+        }
+    }
+
+    /// The resolved tool of a call, if [`Message::set_tool`] was called.
+    pub(crate) fn tool(&self) -> Option<&ResolvedTool> {
+        self.tool.get()
+    }
+
+    /// Keeps the resolved tool of a call, so that its name is resolved once.
+    pub(crate) fn set_tool(&self, tool: ResolvedTool) {
+        // A message names one tool, so a second value would be the same.
+        let _ = self.tool.set(tool);
+    }
+
+    /// The id, byte for byte as the client sent it.
+    pub fn id(&self) -> Option<&RawValue> {
+        self.parsed().id
+    }
+
+    /// Creates an error response to this message.
+    pub fn refuse(&self, status: u16, code: i64, why: &str) -> Response {
+        Response::error(self.id(), status, &rpc(code, why))
+    }
+
+    /// The raw `params`, `result` or `error`. An empty object if there are none.
+    pub(crate) fn payload(&self) -> &str {
+        self.parsed().payload.map_or("{}", RawValue::get)
+    }
+
+    /// The `params` of a request.
+    pub(crate) fn params(&self) -> &Params<'_> {
+        &self.parsed().params
+    }
+
+    /// The `_meta` of a request.
+    pub(crate) fn meta(&self) -> &Meta<'_> {
+        &self.parsed().meta
+    }
+
+    /// The outcome of a response.
+    pub(crate) fn outcome(&self) -> Result<Box<RawValue>, RpcError> {
+        let payload = self.parsed().payload;
+        if !self.parsed().is_error {
+            let result = payload.map(RawValue::to_owned);
+            return result.ok_or_else(|| rpc(code::INTERNAL_ERROR, "the response has no result"));
+        }
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            code: i64,
+            #[serde(default)]
+            message: String,
+            #[serde(borrow, default)]
+            data: Option<&'a RawValue>,
+        }
+        match serde_json::from_str::<Wire<'_>>(self.payload()) {
+            Ok(wire) => Err(RpcError {
+                code: wire.code,
+                message: wire.message,
+                data: wire.data.map(|data| data.get().to_owned()),
+            }),
+            Err(_) => Err(rpc(
+                code::INTERNAL_ERROR,
+                "the client sent a malformed error",
+            )),
+        }
+    }
+}
+
+impl<'a> Parsed<'a> {
+    fn parse(text: &'a Bytes) -> Result<Self, Response> {
+        let whole = std::str::from_utf8(text)
             .map_err(|_| refused(None, code::PARSE_ERROR, "the message is not UTF-8"))?;
         if whole.trim_start().starts_with('[') {
             let why = "not a JSON-RPC message; batches are not supported here";
@@ -155,144 +269,36 @@ impl Message {
             let why = "`params` must be an object";
             return Err(refused(id, code::INVALID_PARAMS, why));
         }
-        let within = |part: Option<&RawValue>| {
-            let Some(part) = part else { return 0..0 };
-            let start = part.get().as_ptr() as usize - whole.as_ptr() as usize;
-            start..start + part.get().len()
-        };
-        let mut message = Self {
-            kind,
-            method: method.as_ref().into(),
-            id: within(id),
-            payload: within(payload),
-            is_error: envelope.error.is_some(),
-            version: None,
-            subject: None,
-            tool: OnceLock::new(),
-            text: text.clone(),
-        };
-        if kind == MessageKind::Request {
-            message.read_params().map_err(|error| {
+        let (params, meta) = match kind {
+            MessageKind::Request => read_params(envelope.params).map_err(|error| {
                 let why = format!("invalid `params`: {error}");
                 refused(id, code::INVALID_PARAMS, &why)
-            })?;
-        }
-        Ok(message)
-    }
-
-    fn read_params(&mut self) -> serde_json::Result<()> {
-        let params = self.params()?;
-        let meta: Meta<'_> = meta(&params)?;
-        let version = meta.version.as_deref().map(Box::from);
-        // A request may contain both. Use the one that its handler reads, never the other.
-        let subject = match self.method.starts_with("resources/") {
-            true => params.uri.as_deref(),
-            false => params.name.as_deref(),
+            })?,
+            MessageKind::Notification | MessageKind::Response => Default::default(),
         };
-        let subject = subject.map(Box::from);
-        (self.version, self.subject) = (version, subject);
-        Ok(())
-    }
-
-    /// The kind of the message.
-    pub fn kind(&self) -> MessageKind {
-        self.kind
-    }
-
-    /// The method. Empty for a response.
-    pub fn method(&self) -> &str {
-        &self.method
-    }
-
-    /// The protocol revision in the `_meta` of a modern request.
-    pub fn protocol_version(&self) -> Option<&str> {
-        self.version.as_deref()
-    }
-
-    /// `params.uri` of a `resources/*` request, else `params.name`. Modern HTTP headers repeat it.
-    pub fn subject(&self) -> Option<&str> {
-        self.subject.as_deref()
-    }
-
-    /// The resolved tool of a call, if [`Message::set_tool`] was called.
-    pub(crate) fn tool(&self) -> Option<&ResolvedTool> {
-        self.tool.get()
-    }
-
-    /// Keeps the resolved tool of a call, so that its name is resolved once.
-    pub(crate) fn set_tool(&self, tool: ResolvedTool) {
-        // A message names one tool, so a second value would be the same.
-        let _ = self.tool.set(tool);
-    }
-
-    /// The id, byte for byte as the client sent it.
-    pub fn id(&self) -> Option<&RawValue> {
-        self.part(&self.id)
-    }
-
-    /// Creates an error response to this message.
-    pub fn refuse(&self, status: u16, code: i64, why: &str) -> Response {
-        Response::error(self.id(), status, &rpc(code, why))
-    }
-
-    /// The raw `params`, `result` or `error`. An empty object if there are none.
-    pub(crate) fn payload(&self) -> &str {
-        self.slice(&self.payload).unwrap_or("{}")
-    }
-
-    pub(crate) fn params(&self) -> serde_json::Result<Params<'_>> {
-        serde_json::from_str(self.payload())
-    }
-
-    /// The outcome of a response.
-    pub(crate) fn outcome(&self) -> Result<Box<RawValue>, RpcError> {
-        let payload = self.part(&self.payload);
-        if !self.is_error {
-            let result = payload.map(RawValue::to_owned);
-            return result.ok_or_else(|| rpc(code::INTERNAL_ERROR, "the response has no result"));
-        }
-        #[derive(Deserialize)]
-        struct Wire<'a> {
-            code: i64,
-            #[serde(default)]
-            message: String,
-            #[serde(borrow, default)]
-            data: Option<&'a RawValue>,
-        }
-        match serde_json::from_str::<Wire<'_>>(self.payload()) {
-            Ok(wire) => Err(RpcError {
-                code: wire.code,
-                message: wire.message,
-                data: wire.data.map(|data| data.get().to_owned()),
-            }),
-            Err(_) => Err(rpc(
-                code::INTERNAL_ERROR,
-                "the client sent a malformed error",
-            )),
-        }
-    }
-
-    fn part(&self, range: &Range<usize>) -> Option<&RawValue> {
-        serde_json::from_str(self.slice(range)?).ok()
-    }
-
-    fn slice(&self, range: &Range<usize>) -> Option<&str> {
-        let bytes = self.text.get(range.clone())?;
-        std::str::from_utf8(bytes)
-            .ok()
-            .filter(|text| !text.is_empty())
+        Ok(Self {
+            kind,
+            method,
+            id,
+            payload,
+            is_error: envelope.error.is_some(),
+            params,
+            meta,
+        })
     }
 }
 
-/// Parses `_meta`. Returns the default if there is none.
-pub(crate) fn meta<'a>(params: &Params<'a>) -> serde_json::Result<Meta<'a>> {
-    match params.meta {
+/// Parses `params` and its `_meta`. Both are empty if they are missing.
+fn read_params(params: Option<&RawValue>) -> serde_json::Result<(Params<'_>, Meta<'_>)> {
+    let params: Params<'_> = serde_json::from_str(params.map_or("{}", RawValue::get))?;
+    let meta = match params.meta {
         Some(meta) if !meta.get().starts_with('{') => {
-            Err(serde::de::Error::custom("`_meta` must be an object"))
+            return Err(serde::de::Error::custom("`_meta` must be an object"));
         }
-        Some(meta) => serde_json::from_str(meta.get()),
-        None => Ok(Meta::default()),
-    }
+        Some(meta) => serde_json::from_str(meta.get())?,
+        None => Meta::default(),
+    };
+    Ok((params, meta))
 }
 
 fn is_id(id: &RawValue) -> bool {
@@ -352,9 +358,9 @@ mod tests {
         assert_eq!(message.subject(), Some("ab"));
         assert_eq!(message.protocol_version(), Some("2026-07-28"));
         assert_eq!(message.id().unwrap().get(), "-5");
-        let params = message.params().unwrap();
-        assert_eq!(params.arguments.unwrap().get(), r#"{"x":1.0}"#);
-        assert_eq!(meta(&params).unwrap().progress.unwrap().get(), "7");
+        let arguments = message.params().arguments.unwrap();
+        assert_eq!(arguments.get(), r#"{"x":1.0}"#);
+        assert_eq!(message.meta().progress.unwrap().get(), "7");
     }
 
     #[test]

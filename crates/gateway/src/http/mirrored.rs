@@ -52,7 +52,7 @@ fn mismatch(
         return None;
     }
     let definition: Value = serde_json::from_str(definition).ok()?;
-    let arguments = message.params().ok()?.arguments;
+    let arguments = message.params().arguments;
     let arguments: Value = serde_json::from_str(arguments.map_or("{}", |a| a.get())).ok()?;
     first_mismatch(definition.get("inputSchema")?, Some(&arguments), headers)
 }

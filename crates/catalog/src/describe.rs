@@ -1,5 +1,7 @@
 //! The full description of one tool.
 
+use std::borrow::Cow;
+
 use pegboard_guard::signature_of;
 use pegboard_model::{
     Annotations, DiscoveryStatus, ErrorSummary, Policy, ServerName, Timestamp, ToolExample,
@@ -79,33 +81,18 @@ pub struct FailedRefresh {
 /// Describes one tool. Parses its definition.
 pub fn describe(view: &ToolView<'_>) -> Description {
     let parts = serde_json::from_str::<pegboard_model::DefinitionParts<'_>>(view.definition()).ok();
-    let schema = parts
-        .as_ref()
-        .and_then(|parts| parts.input_schema)
-        .map(RawValue::get);
-    let schema = schema
-        .filter(|schema| *schema != "null")
-        .unwrap_or(r#"{"type":"object"}"#);
-    let title = parts
-        .as_ref()
-        .and_then(|parts| parts.title.as_deref())
-        .map(str::to_owned);
-    let chosen = view
-        .user_override()
-        .map(|user| user.examples.clone())
-        .unwrap_or_default();
-    let examples = if chosen.is_empty() {
-        let made = generate_example(schema);
-        made.map(|arguments| ToolExample {
+    let title = parts.and_then(|parts| parts.title).map(Cow::into_owned);
+    let schema = view.input_schema();
+    let own = view.user_override().map(|own| own.examples.clone());
+    let generate = || {
+        let example = |arguments| ToolExample {
             description: None,
             arguments,
             expected_output: None,
-        })
-        .into_iter()
-        .collect()
-    } else {
-        chosen
+        };
+        generate_example(schema).map(example).into_iter().collect()
     };
+    let examples = own.filter(|own| !own.is_empty()).unwrap_or_else(generate);
     Description {
         name: view.exposed().to_string(),
         server: view.server().cloned(),

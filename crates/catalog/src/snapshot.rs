@@ -49,62 +49,25 @@ impl Catalog {
                 delta
             }
         };
-        (
-            Self {
-                servers,
-                statics: self.statics.clone(),
-                lazy_index,
-            },
-            delta,
-        )
+        let next = Self {
+            lazy_index,
+            ..self.with_servers(servers)
+        };
+        (next, delta)
     }
 
     /// Returns a catalog without a server, and the number of offered tools that were removed.
     pub fn without_server(&self, server: &ServerName) -> (Self, usize) {
-        let left = self.server(server);
-        let left = left.map_or(0, |entry| self.offered_by(entry));
-        let servers = self
-            .servers
-            .iter()
-            .filter(|entry| entry.name() != server)
-            .cloned()
-            .collect();
-        (
-            Self {
-                servers,
-                statics: self.statics.clone(),
-                lazy_index: LazyIndex::default(),
-            },
-            left,
-        )
-    }
-
-    /// Returns a catalog without servers, and the number of tools that were removed. Static tools stay.
-    pub fn cleared(&self) -> (Self, usize) {
-        let left = self
-            .servers
-            .iter()
-            .map(|entry| entry.record.tools.len())
-            .sum();
-        (
-            Self {
-                servers: Vec::new(),
-                statics: self.statics.clone(),
-                lazy_index: LazyIndex::default(),
-            },
-            left,
-        )
+        let entry = self.server(server);
+        let removed = entry.map_or(0, |entry| self.offered_by(entry));
+        (self.only(|name| name != server), removed)
     }
 
     /// Returns a catalog with only the servers for which `keep` returns true. Static tools stay.
     #[must_use]
     pub fn only(&self, keep: impl Fn(&ServerName) -> bool) -> Self {
         let kept = self.servers.iter().filter(|entry| keep(entry.name()));
-        Self {
-            servers: kept.cloned().collect(),
-            statics: self.statics.clone(),
-            lazy_index: LazyIndex::default(),
-        }
+        self.with_servers(kept.cloned().collect())
     }
 
     /// Returns a catalog with one more static tool, which hides a server's tool of the same exposed name.
@@ -119,11 +82,7 @@ impl Catalog {
         }
         let mut statics = (*self.statics).clone();
         statics.insert(tool.name.clone(), Arc::new(tool));
-        Ok(Self {
-            servers: self.servers.clone(),
-            statics: Arc::new(statics),
-            lazy_index: LazyIndex::default(),
-        })
+        Ok(self.with_statics(statics))
     }
 
     /// Returns a catalog in which these policy rules apply to the static tools. Servers carry their own rules.
@@ -141,18 +100,18 @@ impl Catalog {
         };
         let statics = self.statics.iter();
         let statics = statics.map(|(name, tool)| (name.clone(), ruled(tool)));
+        self.with_statics(statics.collect())
+    }
+
+    fn with_servers(&self, servers: Vec<Arc<ServerEntry>>) -> Self {
         Self {
-            servers: self.servers.clone(),
-            statics: Arc::new(statics.collect()),
+            servers,
+            statics: self.statics.clone(),
             lazy_index: LazyIndex::default(),
         }
     }
 
-    /// Returns a catalog without a static tool.
-    #[must_use]
-    pub fn without_static(&self, name: &str) -> Self {
-        let mut statics = (*self.statics).clone();
-        statics.remove(name);
+    fn with_statics(&self, statics: BTreeMap<ExposedName, Arc<StaticTool>>) -> Self {
         Self {
             servers: self.servers.clone(),
             statics: Arc::new(statics),

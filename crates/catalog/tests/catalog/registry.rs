@@ -43,7 +43,6 @@ fn r_reg_01_static_and_mcp_tools_are_one_sorted_registry() {
         6,
         "the former snapshot is untouched"
     );
-    assert_eq!(exposed(&catalog.without_static("echo")).len(), 5);
 }
 
 #[test]
@@ -116,12 +115,6 @@ fn r_reg_03_only_equal_exposed_names_conflict() {
     }
     let twice = catalog.with_static(echo("search")).unwrap_err();
     assert_eq!(twice.reason, Reason::NameReserved);
-    // Without the static tool the bare name is the server's again.
-    let without = catalog.without_static("search");
-    assert_eq!(
-        without.find("search").unwrap().server(),
-        Some(&name("rube"))
-    );
 }
 
 #[test]
@@ -237,8 +230,7 @@ fn r_store_04_get_set_invalidate_clear_and_stats() {
     );
     assert!(serde_json::to_value(two.statistics()).unwrap()["servers"]["total"] == 2);
     let two = two.with_static(echo("echo")).unwrap();
-    let (cleared, left) = two.cleared();
-    assert_eq!((left, exposed(&cleared)), (3, vec!["echo"]));
+    assert_eq!(exposed(&two.only(|_| false)), ["echo"]);
     assert_eq!(two.without_server(&name("none")).1, 0);
 }
 

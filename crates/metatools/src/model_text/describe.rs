@@ -8,7 +8,6 @@ use pegboard_model::{Policy, ToolExample, escape_hidden_values};
 use super::budgeted_text::fits_description;
 use super::instructions;
 use super::parameter_lines::{ArgumentLimits, DetailLimits, parameter_lines};
-use super::signature::input_schema;
 use super::status::failed_refresh;
 use super::wording::{beginning, line, tidy};
 
@@ -73,7 +72,7 @@ impl Step {
 /// Describes what a tool does and which arguments it takes, in less than 400 tokens. Shortened parts are marked and
 /// name the call that returns the rest.
 pub fn describe_text(view: &ToolView<'_>, include_examples: bool) -> String {
-    let schema = input_schema(view);
+    let schema = view.input_schema();
     let description = ToolDescription {
         view,
         schema,

@@ -9,7 +9,7 @@ use pegboard_model::{ServerName, escape_hidden_values};
 
 use super::list::{ListRequest, shown};
 use super::selection::{Selection, largest_first};
-use super::signature::{call_form, input_schema};
+use super::signature::call_form;
 use super::status::{being_discovered, failed_refresh, failed_servers, not_available, stale_line};
 use super::wording::{beginning, block, count, line, quoted};
 use crate::args::MAX_BATCH;
@@ -222,7 +222,7 @@ fn tool_line(tool: &ToolView<'_>, detail: Detail) -> String {
                 usize::MAX,
             );
             let mark = if left > 0 { "…" } else { "" };
-            let form = signature_of(tool.exposed().as_str(), input_schema(tool));
+            let form = signature_of(tool.exposed().as_str(), tool.input_schema());
             format!("{form} — {kept}{mark}{old}")
         }
     }
@@ -245,7 +245,7 @@ fn full_definition(tool: &ToolView<'_>) -> String {
     let _ = writeln!(
         text,
         "Input schema: {}",
-        escape_hidden_values(input_schema(tool))
+        escape_hidden_values(tool.input_schema())
     );
     if let Some(schema) = parts.as_ref().and_then(|parts| parts.output_schema) {
         let _ = writeln!(

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use pegboard_catalog::{ToolView, parameters};
-use pegboard_model::DefinitionParts;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::wording::line;
@@ -16,8 +15,7 @@ const NAME_LENGTH: usize = 40;
 
 /// Returns a tool's exposed name with the names of its arguments; optional ones have a `?`.
 pub(crate) fn call_form(tool: &ToolView<'_>) -> String {
-    let schema = input_schema(tool);
-    let mut arguments = arguments(schema);
+    let mut arguments = arguments(tool.input_schema());
     arguments.sort_by_key(|(_, needed)| !needed);
     let more = arguments.len().saturating_sub(SHOWN_ARGUMENTS);
     let mut shown: Vec<String> = arguments
@@ -35,17 +33,6 @@ pub(crate) fn call_form(tool: &ToolView<'_>) -> String {
         shown.push(format!("+{more}"));
     }
     format!("{}({})", tool.exposed(), shown.join(", "))
-}
-
-/// Returns a tool's input schema as its server sent it.
-pub(crate) fn input_schema<'a>(tool: &ToolView<'a>) -> &'a str {
-    let parts: Option<DefinitionParts<'a>> = serde_json::from_str(tool.definition()).ok();
-    let schema = parts
-        .and_then(|parts| parts.input_schema)
-        .map(serde_json::value::RawValue::get);
-    schema
-        .filter(|schema| *schema != "null")
-        .unwrap_or(r#"{"type":"object"}"#)
 }
 
 fn arguments(schema: &str) -> Vec<(String, bool)> {

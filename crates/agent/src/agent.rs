@@ -181,14 +181,14 @@ impl Agent {
         let servers: Vec<_> = offered.map(|entry| entry.name().clone()).collect();
         let needs_discovery = !catalog.needs_discovery().is_empty();
         drop(catalog);
-        let mut work = RunState {
+        let mut state = RunState {
             conversation,
             run: &mut run,
             stop,
             trace: &trace,
             span: span.as_ref(),
         };
-        let answer = self.run_turns(&mut work, emit).await;
+        let answer = self.run_turns(&mut state, emit).await;
         run.answer = answer;
         run.took = started.elapsed();
         self.recorder.tokens_saved(run.saved_tokens);
@@ -211,12 +211,12 @@ impl Agent {
 
     async fn run_turns(
         &self,
-        work: &mut RunState<'_>,
+        state: &mut RunState<'_>,
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<String> {
         // Servers that cannot be discovered now are left out; the run continues without their tools.
-        let known = self.hub().ensure_known_in_span(work.span);
-        work.stop.or(known).await?;
+        let known = self.hub().ensure_known_in_span(state.span);
+        state.stop.or(known).await?;
         let catalog = self.hub().catalog();
         let format = match self.loading {
             Loading::Deferred => self.provider.deferred_format(),
@@ -227,35 +227,35 @@ impl Agent {
         let system = self.system_text(definitions.loading(), &catalog);
         let mut lookup_tokens = 0;
         loop {
-            if work.run.turns >= self.budget.turns {
+            if state.run.turns >= self.budget.turns {
                 return Err(BudgetExceeded::Turns(self.budget.turns).into());
             }
-            if work.run.usage.total() >= self.budget.tokens {
+            if state.run.usage.total() >= self.budget.tokens {
                 return Err(BudgetExceeded::Tokens(self.budget.tokens).into());
             }
-            let turn = self.next_turn(work, &system, &definitions, emit).await?;
-            work.run.saved_tokens += definitions.saved_tokens().saturating_sub(lookup_tokens);
+            let turn = self.next_turn(state, &system, &definitions, emit).await?;
+            state.run.saved_tokens += definitions.saved_tokens().saturating_sub(lookup_tokens);
             let Turn {
                 items, text, calls, ..
             } = turn;
             if calls.is_empty() {
-                work.conversation.exchange(items, Vec::new());
+                state.conversation.exchange(items, Vec::new());
                 match self.ended(turn.finish, text) {
                     Some(answer) => return answer,
                     None => continue,
                 }
             }
-            let allowed = self.budget.calls.saturating_sub(work.run.calls);
-            let (stop, span) = (work.stop, work.span);
+            let allowed = self.budget.calls.saturating_sub(state.run.calls);
+            let (stop, span) = (state.stop, state.span);
             let called = self
                 .run_calls(&calls, &definitions, allowed, stop, span, emit)
                 .await;
-            work.run.calls += calls.len().min(allowed);
+            state.run.calls += calls.len().min(allowed);
             for executed in called.finished {
                 lookup_tokens += executed.lookup_tokens;
-                work.run.used.extend(executed.used);
+                state.run.used.extend(executed.used);
             }
-            work.conversation.exchange(items, called.outputs);
+            state.conversation.exchange(items, called.outputs);
             if let Some(stopped) = called.stopped {
                 return Err(stopped);
             }
@@ -283,27 +283,27 @@ impl Agent {
 
     async fn next_turn(
         &self,
-        work: &mut RunState<'_>,
+        state: &mut RunState<'_>,
         system: &str,
         definitions: &Definitions,
         emit: &(dyn Fn(AgentEvent) + Send + Sync),
     ) -> ToolResult<Turn> {
-        let turn = work.run.turns + 1;
+        let turn = state.run.turns + 1;
         emit(AgentEvent::TurnStarted { turn });
         let request = TurnRequest::new(
             system,
-            work.conversation.messages(),
+            state.conversation.messages(),
             definitions.document(),
             self.answer_tokens,
         );
-        let span = work
+        let span = state
             .span
-            .and_then(|span| self.recorder.begin(Some(span), work.trace));
+            .and_then(|span| self.recorder.begin(Some(span), state.trace));
         let response = self
-            .ask_model(request, work.stop, span.as_ref(), emit)
+            .ask_model(request, state.stop, span.as_ref(), emit)
             .await?;
-        work.run.turns = turn;
-        work.run.usage.add(response.usage);
+        state.run.turns = turn;
+        state.run.usage.add(response.usage);
         emit(AgentEvent::TurnFinished {
             turn,
             usage: response.usage,

@@ -1,6 +1,6 @@
 //! The meta tools: a few small tools that search, list, describe and call all others.
 //!
-//! The gateway and the agent offer the same [`definitions`], parse calls with [`MetaCall::parse`] and run lookups with
+//! The gateway and the agent offer the same [`definitions()`], parse calls with [`MetaCall::parse`] and run lookups with
 //! [`Lookup::run`]. A result that is too large for a model is replaced by its first part ([`ResultStore::shorten`]) and
 //! read in further parts with `read_result`.
 //!

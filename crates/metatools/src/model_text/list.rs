@@ -51,8 +51,8 @@ pub fn list_text(catalog: &Catalog, request: &ListRequest<'_>) -> String {
         .or_else(|| listing.all_groups(&listing.categories, "category"))
         .or_else(|| listing.all_groups(&listing.servers, "server"))
         .unwrap_or_else(|| listing.some());
-    if let Some((entry, text_of_server)) = instructions::for_request(catalog, request) {
-        text.push_str(&instructions::quote(entry, &text_of_server));
+    if let Some((entry, body)) = instructions::for_request(catalog, request) {
+        text.push_str(&instructions::quote(entry, &body));
     }
     text
 }

@@ -62,7 +62,7 @@ fn piece(text: &str, first: char, before: Option<char>) -> (usize, u64) {
         }
         '\n' | '\r' | '\t' => (run(u8::is_ascii_whitespace), weight::WHITE_SPACE),
         '\0'..='\x7f' => marks(text),
-        _ => (first.len_utf8(), foreign(first)),
+        _ => (first.len_utf8(), non_ascii(first)),
     }
 }
 
@@ -148,7 +148,7 @@ fn marks(text: &str) -> (usize, u64) {
 
 /// Returns the cost of a character outside ASCII, measured with random text of each Unicode block, which costs more
 /// than the languages of the block do.
-fn foreign(character: char) -> u64 {
+fn non_ascii(character: char) -> u64 {
     match u32::from(character) {
         // The dash and the ellipsis of our own lines.
         0x2014 | 0x2026 => 1000,

@@ -105,8 +105,8 @@ fn r_ctx_03_long_descriptions_are_shortened_at_a_sentence_and_name_the_rest() {
     let text = described(json!({"name": "long", "description": sentences}));
     let (kept, mark) = text.split_once('…').unwrap();
     assert!(kept.ends_with(" of many."), "{kept}");
-    let told = kept.strip_prefix("s__long\n").unwrap();
-    let left = sentences.trim().chars().count() - told.chars().count();
+    let shown = kept.strip_prefix("s__long\n").unwrap();
+    let left = sentences.trim().chars().count() - shown.chars().count();
     assert!(
         mark.starts_with(&format!(
             " ({left} more characters: search_tools(query=\"s__long\", detail=\"full\"))"
@@ -146,7 +146,7 @@ fn r_ctx_03_untrusted_text_cannot_hide_and_line_breaks_are_normalized() {
     assert_eq!(text, "s__t\nOne.\n  Two\\u{202e}\\u{200b}.\nNo parameters.");
 }
 
-/// A tool with a large optional object beside required parameters, as chart tools of spreadsheets have.
+/// A tool with a large optional object next to required parameters, like the chart tools of spreadsheets.
 fn chart() -> Value {
     let setting = json!({"enum": ["automatic", "always visible", "never visible", "inherited", "left", "right"]});
     let options: serde_json::Map<_, _> = (0..12)

@@ -167,11 +167,11 @@ fn r_ctx_02_names_of_servers_and_categories_do_not_break_the_limits() {
     let catalog: Catalog = entries.collect();
     check("servers", &catalog);
     let longest = "分".repeat(4000);
-    let asked = ListRequest {
+    let request = ListRequest {
         category: Some(&longest),
         include_disabled: false,
     };
-    assert!(tokens(&list_text(&catalog, &asked)) < 500);
+    assert!(tokens(&list_text(&catalog, &request)) < 500);
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn r_ctx_02_lists_stay_under_500_tokens_at_any_size() {
         let total = format!("{}", servers * tools);
         assert!(
             list_text(&catalog, &ALL).contains(&total),
-            "the total is always told"
+            "the total is always shown"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What answers say of a server: that its last refresh failed, and its own instructions.
+//! What texts say about a server: a failed refresh, and its own instructions.
 
 use std::sync::Arc;
 

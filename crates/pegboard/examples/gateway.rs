@@ -9,7 +9,14 @@ use pegboard::{Pegboard, ToolResult};
 async fn main() -> ToolResult<()> {
     let pegboard = Pegboard::open().await?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    stdio::run(pegboard.gateway(), "", input, output).await?;
+    stdio::run_until(
+        pegboard.gateway(),
+        "",
+        input,
+        output,
+        std::future::pending::<()>(),
+    )
+    .await?;
     pegboard.close().await;
     Ok(())
 }

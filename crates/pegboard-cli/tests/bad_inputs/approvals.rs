@@ -144,10 +144,7 @@ pub(crate) const ROWS: &[Row] = &[
                 MACHINE,
                 "r_sec_02_no_interleaving_lets_an_unapproved_version_run",
             ),
-            (
-                MACHINE,
-                "r_sec_02_the_machine_does_run_approved_calls",
-            ),
+            (MACHINE, "r_sec_02_the_machine_does_run_approved_calls"),
         ],
         pending: None,
     },

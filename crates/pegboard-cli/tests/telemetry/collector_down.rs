@@ -85,7 +85,11 @@ fn r_obs_02_a_command_exits_in_time_and_reports_an_unreachable_collector() {
     let run = home.run(&["call", "example/echo", "text=hi"]).ok();
     assert!(began.elapsed() < TIMEOUT / 2, "{:?}", began.elapsed());
     assert!(run.stdout.contains("hi"), "{}", run.stdout);
-    assert!(run.stderr.contains("cannot send traces to"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot send traces to"),
+        "{}",
+        run.stderr
+    );
     let quiet = home
         .run(&["call", "example/echo", "text=hi", "--quiet"])
         .ok();

@@ -1,6 +1,9 @@
 //! Received OTLP messages, decoded with the official definitions.
 
-#![allow(unused_imports, reason = "each test binary that includes this file uses a part of it")]
+#![allow(
+    unused_imports,
+    reason = "each test binary that includes this file uses a part of it"
+)]
 
 pub(crate) use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,

@@ -178,7 +178,10 @@ pub(crate) const ROWS: &[Row] = &[
         input: "128 MiB of memory for everything, with hostile servers",
         required: "the limit is kept, or a restart finds the last list",
         run: &[],
-        tests: &[],
-        pending: Some("a budget for all memory is not built yet"),
+        tests: &[(
+            "pegboard-cli/tests/cli/persistence/hostile_memory.rs",
+            "r_sec_12_k12_hostile_servers_are_discovered_within_128_mib_and_a_killed_process_restarts",
+        )],
+        pending: None,
     },
 ];

@@ -60,8 +60,11 @@ pub(crate) const ROWS: &[Row] = &[
         input: "eight hours of load with faults",
         required: "memory, files, tasks and threads stay flat",
         run: &[],
-        tests: &[],
-        pending: Some("takes hours, and belongs to a run outside of the tests"),
+        tests: &[(
+            "pegboard-cli/tests/cli/persistence/soak.rs",
+            "r_sec_12_l06_memory_files_and_threads_stay_flat_under_load_with_faults",
+        )],
+        pending: None,
     },
     Row {
         id: "L07",

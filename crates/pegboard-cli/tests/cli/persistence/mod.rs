@@ -4,6 +4,8 @@ mod cold_start;
 mod concurrent_processes;
 mod crashes;
 mod damage;
+mod hostile_memory;
+mod soak;
 mod special_files;
 mod thousand_servers;
 mod unwritable;

@@ -49,7 +49,7 @@ fn r_disc_01_a_thousand_servers_are_listed_without_a_start_in_under_60_mib() {
 }
 
 /// Returns the peak memory of a process.
-fn peak_kib(pid: u32) -> u64 {
+pub(super) fn peak_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());

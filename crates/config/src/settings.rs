@@ -48,7 +48,7 @@ key_table! {
     pub struct Settings, SETTING_KEYS;
 
     /// Which servers are discovered when a client opens a session: those that were never discovered (`unknown`), also
-    /// those with a stale list (`stale`), or `all`.
+    /// those with a stale list (`stale`), or `all`. Without a client nothing is discovered.
     refresh_on_start: RefreshOnStart = RefreshOnStart::Unknown, one_of();
     /// What happens when a stale list is read: it is used and refreshed in the `background`, or it is `always`
     /// refreshed first, within `answer_deadline`. `always` starts servers when tools are listed.

@@ -141,7 +141,7 @@ impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
                     .rsplit_once("string: ")
                     .map_or(&*text, |(_, rest)| rest);
                 // An invalid value is reported as `field: reason`.
-                let fault = match message.split_once(": ") {
+                let error = match message.split_once(": ") {
                     Some((field, why)) if is_word(field) => ApiError::at_field(
                         field,
                         format!(
@@ -151,7 +151,7 @@ impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
                     ),
                     _ => parse_error("", message),
                 };
-                Err(fault.into_response())
+                Err(error.into_response())
             }
         }
     }

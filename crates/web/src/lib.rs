@@ -28,6 +28,7 @@ mod session;
 
 // Shared state.
 mod config_admin;
+mod provider_format;
 mod state;
 
 pub use api::openapi;

@@ -30,10 +30,6 @@ pub(crate) fn routes(state: WebState) -> Router {
         .with_state(state)
 }
 
-async fn show() -> Response {
-    page()
-}
-
 /// The response to a login. The page stores the key for its origin, which includes the port: pages of other programs
 /// on this host receive the cookie, but never this key.
 #[derive(Serialize)]
@@ -95,7 +91,7 @@ fn redirect(path: &'static str, cookie: HeaderValue) -> Response {
     response
 }
 
-fn page() -> Response {
+async fn show() -> Response {
     let mut response = dashboard::login_page().into_response();
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static("text/html; charset=utf-8");

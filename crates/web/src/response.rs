@@ -25,9 +25,9 @@ pub(crate) fn json_bytes(status: StatusCode, bytes: impl Into<Body>) -> Response
 }
 
 /// A JSON response that must not be cached.
-pub(crate) struct NoStoreJson<T>(pub(crate) T);
+pub(crate) struct NoStore<T>(pub(crate) T);
 
-impl<T: Serialize> IntoResponse for NoStoreJson<T> {
+impl<T: Serialize> IntoResponse for NoStore<T> {
     fn into_response(self) -> Response {
         let mut response = json(StatusCode::OK, &self.0);
         let never = HeaderValue::from_static("no-store");
@@ -37,18 +37,18 @@ impl<T: Serialize> IntoResponse for NoStoreJson<T> {
 }
 
 /// The response `201 Created`, not cached.
-pub(crate) struct CreatedJson<T>(pub(crate) T);
+pub(crate) struct Created<T>(pub(crate) T);
 
-impl<T: Serialize> IntoResponse for CreatedJson<T> {
+impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
-        let mut response = NoStoreJson(self.0).into_response();
+        let mut response = NoStore(self.0).into_response();
         *response.status_mut() = StatusCode::CREATED;
         response
     }
 }
 
 /// A list with an `ETag`; returns 304 without a body if the client sent the same tag.
-pub(crate) fn json_with_etag(request: &HeaderMap, body: &impl Serialize) -> Response {
+pub(crate) fn with_etag(request: &HeaderMap, body: &impl Serialize) -> Response {
     let Ok(bytes) = serde_json::to_vec(body) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };

@@ -2,6 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use pegboard_gateway::http::{Principal, Role};
 use pegboard_model::Reason;
 
@@ -42,23 +43,21 @@ impl Admin {
 }
 
 impl<S: Sync> FromRequestParts<S> for Authorized {
-    type Rejection = axum::response::Response;
+    type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        use axum::response::IntoResponse;
         Self::of(parts).map_err(IntoResponse::into_response)
     }
 }
 
 impl<S: Sync> FromRequestParts<S> for Admin {
-    type Rejection = axum::response::Response;
+    type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        use axum::response::IntoResponse;
         match Authorized::of(parts) {
             Ok(Authorized(visitor)) if visitor.role == Role::Admin => Ok(Self(visitor)),
             Ok(_) => Err(ApiError::of(Reason::AdminNeeded).into_response()),
-            Err(fault) => Err(fault.into_response()),
+            Err(error) => Err(error.into_response()),
         }
     }
 }

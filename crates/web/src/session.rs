@@ -51,8 +51,8 @@ impl CallSession {
                 let message = format!(
                     "`Pegboard-Session` must be one value of {MIN_NAME_LEN} to {MAX_NAME_LEN} visible ASCII characters"
                 );
-                let fault = ApiError::at_field("Pegboard-Session", message);
-                return Err(fault.with_remedy(
+                let error = ApiError::at_field("Pegboard-Session", message);
+                return Err(error.with_remedy(
                     "Send a random value such as a UUID, the same for all calls of one session, or omit the header.",
                 ));
             }

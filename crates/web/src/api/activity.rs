@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::tool_list::limit;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::Query;
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -102,11 +102,11 @@ pub(super) async fn list(
     _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<ActivityQuery>,
-) -> ApiResult<NoStoreJson<ActivityPage>> {
+) -> ApiResult<NoStore<ActivityPage>> {
     let most = limit(query.limit, DEFAULT_LINES, MAX_LINES)?;
     let lines = state.hub().activity(most, query.before).await?;
     let is_full = lines.len() == most;
     let activity: Vec<ActivityEntry> = lines.into_iter().map(ActivityEntry::from).collect();
     let next = activity.last().filter(|_| is_full).map(|line| line.id);
-    Ok(NoStoreJson(ActivityPage { activity, next }))
+    Ok(NoStore(ActivityPage { activity, next }))
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, PathParam};
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -83,13 +83,10 @@ impl From<ApprovalRequest> for PendingApproval {
         (status = 503, description = "The store could not be read", body = ErrorBody),
     )
 )]
-pub(super) async fn list(
-    _: Admin,
-    State(state): State<WebState>,
-) -> ApiResult<NoStoreJson<Approvals>> {
+pub(super) async fn list(_: Admin, State(state): State<WebState>) -> ApiResult<NoStore<Approvals>> {
     let waiting = state.hub().approvals().await?;
     let approvals = waiting.into_iter().map(PendingApproval::from).collect();
-    Ok(NoStoreJson(Approvals { approvals }))
+    Ok(NoStore(Approvals { approvals }))
 }
 
 /// A decision.
@@ -127,7 +124,7 @@ pub(super) async fn decide(
     State(state): State<WebState>,
     PathParam(id): PathParam,
     Json(request): Json<DecisionRequest>,
-) -> ApiResult<NoStoreJson<PendingApproval>> {
+) -> ApiResult<NoStore<PendingApproval>> {
     let Some(decision) = decision(&request.decision) else {
         let message = "`decision` must be `once`, `session`, `always` or `refuse`";
         return Err(ApiError::at_field("decision", message));
@@ -136,7 +133,7 @@ pub(super) async fn decide(
         .hub()
         .decide_approval(&id, decision, admin.actor())
         .await?;
-    Ok(NoStoreJson(decided.into()))
+    Ok(NoStore(decided.into()))
 }
 
 fn decision(text: &str) -> Option<ApprovalDecision> {

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, PathParam};
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::session::CallSession;
 use crate::state::WebState;
 
@@ -88,13 +88,13 @@ pub(super) async fn call(
     State(state): State<WebState>,
     PathParam(name): PathParam,
     Json(call): Json<CallToolRequest>,
-) -> ApiResult<NoStoreJson<CallToolResponse>> {
+) -> ApiResult<NoStore<CallToolResponse>> {
     let arguments = call.arguments()?;
     let mut request = CallRequest::new(session.id, name, arguments);
     request.client = Some(session.client.into());
     request.is_lasting = session.is_lasting;
     let outcome = state.hub().call(&request).await?;
-    Ok(NoStoreJson(CallToolResponse {
+    Ok(NoStore(CallToolResponse {
         is_error: outcome.is_error,
         outcome: match outcome.kind {
             OutcomeKind::Complete => "complete",

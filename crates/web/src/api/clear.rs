@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::server_changes::record_change;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{PathServer, unknown_server};
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -39,13 +39,13 @@ pub(super) async fn one(
     admin: Admin,
     State(state): State<WebState>,
     PathServer(name): PathServer,
-) -> ApiResult<NoStoreJson<ClearResponse>> {
+) -> ApiResult<NoStore<ClearResponse>> {
     if state.hub().catalog().server(&name).is_none() {
         return Err(unknown_server(name.as_str()));
     }
     let was_stored = state.hub().invalidate(&name).await?;
     record_change(&state, &admin, &name, "cleared");
-    Ok(NoStoreJson(ClearResponse {
+    Ok(NoStore(ClearResponse {
         cleared: usize::from(was_stored),
     }))
 }
@@ -68,11 +68,11 @@ pub(super) async fn one(
 pub(super) async fn all(
     admin: Admin,
     State(state): State<WebState>,
-) -> ApiResult<NoStoreJson<ClearResponse>> {
+) -> ApiResult<NoStore<ClearResponse>> {
     let cleared = state.hub().clear().await?;
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),
         ..Activity::new(state.clock().now(), ActivityKind::Config, "cleared")
     });
-    Ok(NoStoreJson(ClearResponse { cleared }))
+    Ok(NoStore(ClearResponse { cleared }))
 }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::error::ErrorBody;
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -56,12 +56,12 @@ impl CountedText {
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
-pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Context> {
+pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStore<Context> {
     state.hub().discover_unknown_in_background();
     let summary = context_summary(&state.hub().catalog(), &state.config_admin().essential());
     let surface = fixed_surface();
     let (tools, instructions) = surface.split_once('\n').unwrap_or((&surface, ""));
-    NoStoreJson(Context {
+    NoStore(Context {
         summary: CountedText::new(summary),
         instructions: CountedText::new(instructions),
         meta_tools_tokens: estimate_tokens(tools),

@@ -21,7 +21,7 @@ use crate::role::Authorized;
 use crate::state::WebState;
 
 /// Interval of keep-alive comments.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 type EventReceiver = Receiver<pegboard_model::Event>;
 
@@ -54,8 +54,8 @@ pub(super) async fn listen(
     State(state): State<WebState>,
 ) -> ApiResult<Response> {
     let Ok(permit) = state.listeners().clone().try_acquire_owned() else {
-        let fault = ApiError::new(Reason::Overloaded, "too many event streams are open");
-        return Err(fault.with_remedy("Close some dashboard pages or programs that read events."));
+        let error = ApiError::new(Reason::Overloaded, "too many event streams are open");
+        return Err(error.with_remedy("Close some dashboard pages or programs that read events."));
     };
     let hub = state.hub();
     let inbox = match client.is_admin() {
@@ -70,8 +70,7 @@ pub(super) async fn listen(
         greeting: Some(greeting),
         _permit: Arc::new(permit),
     };
-    let events =
-        Sse::new(event_stream(listener)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL));
+    let events = Sse::new(event_stream(listener)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     Ok(([(CACHE_CONTROL, "no-store")], events).into_response())
 }
 

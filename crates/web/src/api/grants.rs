@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::Query;
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
@@ -55,7 +55,7 @@ pub(super) struct GrantEntry {
 pub(super) async fn list(
     _: Authorized,
     State(state): State<WebState>,
-) -> ApiResult<NoStoreJson<Grants>> {
+) -> ApiResult<NoStore<Grants>> {
     let grants = state.hub().grants().await?;
     let catalog = state.hub().catalog();
     let granted = grants.into_iter().map(|grant| {
@@ -71,7 +71,7 @@ pub(super) async fn list(
         }
     });
     let grants = granted.collect();
-    Ok(NoStoreJson(Grants { grants }))
+    Ok(NoStore(Grants { grants }))
 }
 
 /// Whether a grant no longer applies: its server's definition changed, or the tool changed or was removed.

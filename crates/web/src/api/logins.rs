@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiResult, ErrorBody};
 use crate::logins::LOGIN_CODE_LIFETIME;
-use crate::response::{CreatedJson, NoStoreJson};
+use crate::response::{Created, NoStore};
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -33,9 +33,9 @@ pub(super) struct OneTimeLogin {
         (status = 403, description = "The admin token is required", body = ErrorBody),
     )
 )]
-pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> CreatedJson<OneTimeLogin> {
+pub(super) async fn mint(_: Admin, State(state): State<WebState>) -> Created<OneTimeLogin> {
     let path = state.logins().login_path();
-    CreatedJson(OneTimeLogin {
+    Created(OneTimeLogin {
         url: format!("{}{}", state.url(), path.reveal()),
         expires_in: LOGIN_CODE_LIFETIME.as_secs(),
     })
@@ -66,8 +66,8 @@ pub(super) struct CallToken {
 pub(super) async fn call_token(
     _: Admin,
     State(state): State<WebState>,
-) -> ApiResult<NoStoreJson<CallToken>> {
+) -> ApiResult<NoStore<CallToken>> {
     let token = state.config_admin().call_token()?;
     let token = token.map(|token| token.reveal().to_owned());
-    Ok(NoStoreJson(CallToken { token }))
+    Ok(NoStore(CallToken { token }))
 }

@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, Query, unknown_server};
-use crate::response::json_with_etag;
+use crate::response::with_etag;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
@@ -95,7 +95,7 @@ pub(super) async fn list(
         rules,
         ask_destructive: global.ask_destructive,
     };
-    json_with_etag(&headers, &response)
+    with_etag(&headers, &response)
 }
 
 fn server_rules(spec: &ServerSpec) -> Vec<Rule> {
@@ -181,7 +181,7 @@ pub(super) async fn set(
         .config_admin()
         .set_rule(server.as_ref(), pattern, Some(rule.policy))
         .await?;
-    record_change(&state, &admin, server, pattern, rule.policy.as_str());
+    record(&state, &admin, server, pattern, rule.policy.as_str());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -214,7 +214,7 @@ pub(super) async fn unset(
         .await?
     {
         true => {
-            record_change(&state, &admin, server, pattern, "unset");
+            record(&state, &admin, server, pattern, "unset");
             Ok(StatusCode::NO_CONTENT)
         }
         false => Err(ApiError::of(Reason::RuleUnknown)),
@@ -245,7 +245,7 @@ fn check_pattern(pattern: &str) -> ApiResult<&str> {
     }
 }
 
-fn record_change(
+fn record(
     state: &WebState,
     admin: &Admin,
     server: Option<ServerName>,

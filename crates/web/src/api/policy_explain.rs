@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::Query;
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -75,7 +75,7 @@ pub(super) async fn explain(
     _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<ExplainQuery>,
-) -> ApiResult<NoStoreJson<PolicyExplanation>> {
+) -> ApiResult<NoStore<PolicyExplanation>> {
     let (tool, weighed) = state.hub().explain_policy(&query.tool)?;
     let rules = weighed.rules.iter().map(|rule| {
         let origin = rule.origin.as_ref();
@@ -89,7 +89,7 @@ pub(super) async fn explain(
             line: origin.and_then(|origin| origin.line),
         }
     });
-    Ok(NoStoreJson(PolicyExplanation {
+    Ok(NoStore(PolicyExplanation {
         tool,
         policy: weighed.decision.policy,
         asks_if_possible: weighed.decision.asks_if_possible,

@@ -14,7 +14,7 @@ use super::tool_list::{PageQuery, ToolSummary};
 use crate::config_admin::Project;
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{PathParam, Query};
-use crate::response::json_with_etag;
+use crate::response::with_etag;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -75,7 +75,7 @@ pub(super) async fn list(
 ) -> Response {
     let projects = state.config_admin().projects().into_iter();
     let projects = projects.map(ProjectInfo::from).collect();
-    json_with_etag(&headers, &Projects { projects })
+    with_etag(&headers, &Projects { projects })
 }
 
 /// A project's configuration with all its tools.
@@ -144,7 +144,7 @@ pub(super) async fn configuration(
         files: files.collect(),
         problems: view.problems,
     };
-    Ok(json_with_etag(&headers, &response))
+    Ok(with_etag(&headers, &response))
 }
 
 fn servers(catalog: &Catalog, state: &WebState) -> Vec<ServerSummary> {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::server_view::ServerErrorView;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{OptionalJson, PathServer};
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -116,12 +116,12 @@ pub(super) async fn one(
     State(state): State<WebState>,
     PathServer(name): PathServer,
     OptionalJson(request): OptionalJson<RefreshRequest>,
-) -> ApiResult<NoStoreJson<DiscoveryResult>> {
+) -> ApiResult<NoStore<DiscoveryResult>> {
     let force = request.force.unwrap_or(true);
     let results = discover(&state, RefreshScope::One(name.clone()), force).await?;
     let result = results.into_iter().next();
     result
-        .map(NoStoreJson)
+        .map(NoStore)
         .ok_or_else(|| crate::extract::unknown_server(name.as_str()))
 }
 
@@ -146,8 +146,8 @@ pub(super) async fn all(
     _: Authorized,
     State(state): State<WebState>,
     OptionalJson(request): OptionalJson<RefreshRequest>,
-) -> ApiResult<NoStoreJson<RefreshResponse>> {
+) -> ApiResult<NoStore<RefreshResponse>> {
     let force = request.force.unwrap_or(false);
     let servers = discover(&state, RefreshScope::All, force).await?;
-    Ok(NoStoreJson(RefreshResponse { servers }))
+    Ok(NoStore(RefreshResponse { servers }))
 }

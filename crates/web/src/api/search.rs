@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::tool_list::{ToolSummary, limit};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::Query;
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -60,24 +60,24 @@ pub(super) struct Hit {
     why: Option<ScoreParts>,
 }
 
-/// The parts of a score, which add up to it.
+/// The parts of a score; their sum is the score.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ScoreParts {
     /// How the query matches the tool's name: `exact`, `beginning` or `typo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'static str>,
-    /// The part of the name.
+    /// The score of the name match.
     name_part: f32,
-    /// The part of the words.
+    /// The score of the matching words.
     words: f32,
-    /// The part of the coverage of rare words.
+    /// The score of the coverage of rare words.
     coverage: f32,
-    /// The part of the server.
+    /// The score of the server.
     server: f32,
-    /// The part of the meaning.
+    /// The score of the meaning.
     meaning: f32,
-    /// The part of the search history.
+    /// The score of the search history.
     memory: f32,
     /// The matching words.
     matched: Vec<WordMatch>,
@@ -94,7 +94,7 @@ pub(super) struct WordMatch {
     via: &'static str,
     /// The fields that contain it.
     fields: Vec<&'static str>,
-    /// Its part of the score.
+    /// Its score.
     weight: f32,
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn search(
     _: Authorized,
     State(state): State<WebState>,
     Query(query): Query<SearchQuery>,
-) -> ApiResult<NoStoreJson<Hits>> {
+) -> ApiResult<NoStore<Hits>> {
     let limit = limit(query.limit, DEFAULT_HITS, MAX_HITS)?;
     if query.q.chars().count() > QUERY_CHARACTERS {
         let message = format!("`q` is longer than {QUERY_CHARACTERS} characters");
@@ -150,7 +150,7 @@ pub(super) async fn search(
     let found = found
         .await
         .map_err(|_| ApiError::of(pegboard_model::Reason::Internal))?;
-    Ok(NoStoreJson(found))
+    Ok(NoStore(found))
 }
 
 impl ScoreParts {

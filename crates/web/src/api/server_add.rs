@@ -13,7 +13,7 @@ use super::server_changes::{ChangedServer, change_response, record_change};
 use crate::config_admin::{NewServer, NewTransport};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::Json;
-use crate::response::CreatedJson;
+use crate::response::Created;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -72,7 +72,7 @@ pub(super) async fn add(
     admin: Admin,
     State(state): State<WebState>,
     Json(body): Json<AddServerRequest>,
-) -> ApiResult<CreatedJson<ChangedServer>> {
+) -> ApiResult<Created<ChangedServer>> {
     let server = validate(body)?;
     let name = server.name.clone();
     if state.hub().catalog().server(&name).is_some() {
@@ -91,9 +91,7 @@ pub(super) async fn add(
         false => None,
     };
     let discovery = discovery.and_then(|found| found.into_iter().next());
-    Ok(CreatedJson(change_response(
-        &state, admin, &name, discovery,
-    )?))
+    Ok(Created(change_response(&state, admin, &name, discovery)?))
 }
 
 fn validate(body: AddServerRequest) -> ApiResult<NewServer> {

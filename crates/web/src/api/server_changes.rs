@@ -13,7 +13,7 @@ use super::refresh::{DiscoveryResult, discover};
 use super::server_view::ServerDetails;
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{Json, PathServer, unknown_server};
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
@@ -59,7 +59,7 @@ pub(super) async fn change(
     State(state): State<WebState>,
     PathServer(name): PathServer,
     Json(changes): Json<Map<String, Value>>,
-) -> ApiResult<NoStoreJson<ChangedServer>> {
+) -> ApiResult<NoStore<ChangedServer>> {
     let is_editable = |key: &str| editable_server_keys().any(|editable| editable == key);
     if let Some(key) = changes.keys().find(|key| !is_editable(key)) {
         let keys: Vec<&str> = editable_server_keys().collect();
@@ -86,9 +86,7 @@ pub(super) async fn change(
             .into_iter()
             .next(),
     };
-    Ok(NoStoreJson(change_response(
-        &state, admin, &name, discovery,
-    )?))
+    Ok(NoStore(change_response(&state, admin, &name, discovery)?))
 }
 
 /// Removes a server from the configuration.

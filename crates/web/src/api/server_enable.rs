@@ -10,7 +10,7 @@ use super::refresh::discover;
 use super::server_changes::{ChangedServer, change_response, record_change};
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{Json, PathServer};
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Admin;
 use crate::state::WebState;
 
@@ -34,7 +34,7 @@ pub(super) async fn enable(
     admin: Admin,
     State(state): State<WebState>,
     PathServer(name): PathServer,
-) -> ApiResult<NoStoreJson<ChangedServer>> {
+) -> ApiResult<NoStore<ChangedServer>> {
     set_enabled(admin, &state, &name, true).await
 }
 
@@ -58,7 +58,7 @@ pub(super) async fn disable(
     admin: Admin,
     State(state): State<WebState>,
     PathServer(name): PathServer,
-) -> ApiResult<NoStoreJson<ChangedServer>> {
+) -> ApiResult<NoStore<ChangedServer>> {
     set_enabled(admin, &state, &name, false).await
 }
 
@@ -67,7 +67,7 @@ async fn set_enabled(
     state: &WebState,
     name: &ServerName,
     enabled: bool,
-) -> ApiResult<NoStoreJson<ChangedServer>> {
+) -> ApiResult<NoStore<ChangedServer>> {
     state.config_admin().enable_server(name, enabled).await?;
     record_change(
         state,
@@ -75,7 +75,7 @@ async fn set_enabled(
         name,
         if enabled { "enabled" } else { "disabled" },
     );
-    Ok(NoStoreJson(change_response(state, admin, name, None)?))
+    Ok(NoStore(change_response(state, admin, name, None)?))
 }
 
 /// The reviewed definition to trust.
@@ -111,14 +111,14 @@ pub(super) async fn trust(
     State(state): State<WebState>,
     PathServer(name): PathServer,
     Json(request): Json<TrustRequest>,
-) -> ApiResult<NoStoreJson<ChangedServer>> {
+) -> ApiResult<NoStore<ChangedServer>> {
     state
         .config_admin()
         .trust_server(&name, &request.definition_hash)
         .await?;
     record_change(&state, &admin, &name, "trusted");
     let discovery = discover(&state, RefreshScope::One(name.clone()), false).await?;
-    Ok(NoStoreJson(change_response(
+    Ok(NoStore(change_response(
         &state,
         admin,
         &name,

@@ -10,7 +10,7 @@ use super::server_view::{Health, ServerDetails, ServerSummary};
 use super::tool_list::limit;
 use crate::error::{ApiResult, ErrorBody};
 use crate::extract::{PathServer, Query, unknown_server};
-use crate::response::{NoStoreJson, json_with_etag};
+use crate::response::{NoStore, with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -48,7 +48,7 @@ pub(super) async fn list(
         .servers()
         .map(|entry| ServerSummary::of(entry, &state));
     let servers = servers.collect();
-    json_with_etag(&headers, &Servers { servers })
+    with_etag(&headers, &Servers { servers })
 }
 
 /// Returns all details of one server. Nothing is started.
@@ -75,7 +75,7 @@ pub(super) async fn one(
     let entry = catalog
         .server(&name)
         .ok_or_else(|| unknown_server(name.as_str()))?;
-    Ok(json_with_etag(
+    Ok(with_etag(
         &headers,
         &ServerDetails::of(entry, &state, &client),
     ))
@@ -98,12 +98,12 @@ pub(super) async fn health(
     _: Authorized,
     State(state): State<WebState>,
     PathServer(name): PathServer,
-) -> ApiResult<NoStoreJson<Health>> {
+) -> ApiResult<NoStore<Health>> {
     let catalog = state.hub().catalog();
     let entry = catalog
         .server(&name)
         .ok_or_else(|| unknown_server(name.as_str()))?;
-    Ok(NoStoreJson(Health::of(state.hub().health_of(entry), entry)))
+    Ok(NoStore(Health::of(state.hub().health_of(entry), entry)))
 }
 
 /// Selects log lines.
@@ -145,7 +145,7 @@ pub(super) async fn logs(
     State(state): State<WebState>,
     PathServer(name): PathServer,
     Query(query): Query<LogQuery>,
-) -> ApiResult<NoStoreJson<ServerLog>> {
+) -> ApiResult<NoStore<ServerLog>> {
     let max = limit(query.tail, DEFAULT_LINES, MAX_LINES).map_err(|_| {
         crate::error::ApiError::at_field(
             "tail",
@@ -156,7 +156,7 @@ pub(super) async fn logs(
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(max);
     let lines = lines.get(from..).unwrap_or_default();
-    Ok(NoStoreJson(ServerLog {
+    Ok(NoStore(ServerLog {
         server: name.to_string(),
         lines: lines.iter().map(|line| (*line).to_owned()).collect(),
     }))

@@ -14,7 +14,7 @@ use super::configuration_view::{AvailableTool, ConfigurationView};
 use super::tool_list::{PageQuery, ToolSummary};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{PathParam, Query};
-use crate::response::{NoStoreJson, json_with_etag};
+use crate::response::{NoStore, with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -73,10 +73,10 @@ impl From<&SessionInfo> for Session {
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Sessions> {
+pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> NoStore<Sessions> {
     let sessions = state.hub().sessions();
     let sessions = sessions.iter().map(Session::from).collect();
-    NoStoreJson(Sessions { sessions })
+    NoStore(Sessions { sessions })
 }
 
 /// The tools of a session.
@@ -157,5 +157,5 @@ pub(super) async fn configuration(
         total: page.total,
         next_cursor: page.next,
     };
-    Ok(json_with_etag(&headers, &response))
+    Ok(with_etag(&headers, &response))
 }

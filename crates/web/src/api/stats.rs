@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::ErrorBody;
-use crate::response::NoStoreJson;
+use crate::response::NoStore;
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -52,10 +52,10 @@ pub(super) struct TokenCosts {
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
-pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStoreJson<Stats> {
+pub(super) async fn show(_: Authorized, State(state): State<WebState>) -> NoStore<Stats> {
     let hub = state.hub();
     let catalog = hub.catalog().statistics();
-    NoStoreJson(Stats {
+    NoStore(Stats {
         version: state.version().to_owned(),
         tokens: TokenCosts {
             without: catalog.tokens,

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use pegboard_catalog::{Catalog, Description, ToolView, describe};
-use pegboard_formats::{Format, SourceTool, convert};
+use pegboard_formats::Format;
 use pegboard_model::{Reason, ServerName, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +13,8 @@ use utoipa::{IntoParams, ToSchema};
 use super::tool_list::{PageQuery, ToolSummary};
 use crate::error::{ApiError, ApiResult, ErrorBody};
 use crate::extract::{PathParam, Query};
-use crate::response::{NoStoreJson, json_with_etag};
+use crate::provider_format::convert_tool;
+use crate::response::{NoStore, with_etag};
 use crate::role::Authorized;
 use crate::state::WebState;
 
@@ -92,7 +93,7 @@ pub(super) async fn list(
         total: page.total,
         next_cursor: page.next,
     };
-    Ok(json_with_etag(&headers, &response))
+    Ok(with_etag(&headers, &response))
 }
 
 fn is_in_category(view: &ToolView<'_>, category: Option<&str>) -> bool {
@@ -187,7 +188,7 @@ pub(super) async fn one(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let catalog = state.hub().catalog();
-    Ok(json_with_etag(
+    Ok(with_etag(
         &headers,
         &ToolDetails::of(&find(&catalog, &name)?),
     ))
@@ -229,7 +230,7 @@ pub(super) async fn format(
     _: Authorized,
     State(state): State<WebState>,
     path: Result<axum::extract::Path<(String, String)>, axum::extract::rejection::PathRejection>,
-) -> ApiResult<NoStoreJson<ProviderTool>> {
+) -> ApiResult<NoStore<ProviderTool>> {
     let axum::extract::Path((name, format)) =
         path.map_err(|_| ApiError::of(Reason::RequestInvalid))?;
     let format: Format = format
@@ -240,25 +241,8 @@ pub(super) async fn format(
         })?;
     let catalog = state.hub().catalog();
     let view = find(&catalog, &name)?;
-    let description = view.description();
-    let about = view
-        .entry()
-        .map(|entry| entry.description())
-        .unwrap_or_default();
-    let examples = view.user_override().map(|user| user.examples.as_slice());
-    let examples = examples.unwrap_or_default().iter();
-    let converted = convert(
-        &SourceTool {
-            name: view.exposed().as_str(),
-            server: view.server().map(ServerName::as_str),
-            server_description: Some(&*about).filter(|text| !text.is_empty()),
-            description: Some(&description),
-            input_schema: view.input_schema(),
-            examples: examples.map(|example| example.arguments.clone()).collect(),
-        },
-        format,
-    );
-    Ok(NoStoreJson(ProviderTool {
+    let converted = convert_tool(&view, format);
+    Ok(NoStore(ProviderTool {
         format: format.name(),
         name: converted.name,
         definition: converted.definition,

@@ -35,7 +35,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
                         aria-current=[chosen.is_some_and(|chosen| chosen.key == client.key).then_some("page")] { (client.name) }
                 }
             }
-            @if let Some(client) = chosen { (snippets(client, &pages, &url, needs_token, &request)) }
+            @if let Some(client) = chosen { (snippets(client, &pages, &url, needs_token.then(|| token(client, &request)))) }
             (profiles(&pages, &url))
         }
     };
@@ -44,13 +44,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .await
 }
 
-fn snippets(
-    client: &Client,
-    pages: &Pages,
-    url: &str,
-    needs_token: bool,
-    request: &PageRequest,
-) -> Markup {
+fn snippets(client: &Client, pages: &Pages, url: &str, token_button: Option<Markup>) -> Markup {
     let (command, variables) = (pages.web.command(), pages.web.variables());
     html! {
         div.stack {
@@ -75,11 +69,11 @@ fn snippets(
                 section.card aria-labelledby="http-title" {
                     header { h2 id="http-title" { (client.name) " connects to this Pegboard" } span.chip { "HTTP" } }
                     div.body.stack {
-                        @match client.http_snippet(url, needs_token) {
+                        @match client.http_snippet(url, token_button.is_some()) {
                             Some(text) => {
                                 span.small.muted { "In " (client.file) ":" }
                                 (with_token(&text))
-                                @if needs_token { (token(client, request)) }
+                                @if let Some(button) = token_button { (button) }
                                 @else { p.small.faint { "This Pegboard requires no token: every program on this machine may use it." } }
                             },
                             None => p.muted { "This client supports no URL in its file. Use stdio." },

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 use pegboard_catalog::ToolView;
-use pegboard_formats::{Effect, Format, SourceTool, convert};
-use pegboard_model::ServerName;
+use pegboard_formats::{Effect, Format};
 
 use super::components::code;
 use super::display::{count, line};
 use super::request::query_string;
+use crate::provider_format::convert_tool;
 
 /// Largest number of losses shown.
 const LOSSES: usize = 30;
@@ -16,22 +16,7 @@ pub(super) fn formats(view: &ToolView<'_>, chosen: Option<&str>) -> Markup {
     let chosen = chosen
         .and_then(|name| name.parse().ok())
         .unwrap_or(Format::Anthropic);
-    let description = view.description();
-    let about_server = view
-        .entry()
-        .map(|entry| entry.description())
-        .unwrap_or_default();
-    let examples = view.user_override().map(|user| user.examples.as_slice());
-    let examples = examples.unwrap_or_default().iter();
-    let source = SourceTool {
-        name: view.exposed().as_str(),
-        server: view.server().map(ServerName::as_str),
-        server_description: Some(&*about_server).filter(|text| !text.is_empty()),
-        description: Some(&description),
-        input_schema: view.input_schema(),
-        examples: examples.map(|example| example.arguments.clone()).collect(),
-    };
-    let converted = convert(&source, chosen);
+    let converted = convert_tool(view, chosen);
     let text = serde_json::to_string_pretty(&converted.definition).unwrap_or_default();
     html! {
         section.card id="formats" aria-labelledby="formats-title" {

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use pegboard_catalog::{Catalog, ServerEntry, Statistics};
 use pegboard_gateway::fixed_surface;
 use pegboard_guard::estimate_tokens;
-use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{Activity, DiscoveryStatus, ServerName, Timestamp};
+use pegboard_hub::{Hub, RunState, ServerHealth};
+use pegboard_model::{Activity, DiscoveryStatus, Timestamp};
 
 use super::activity::rows;
 use super::components::{bar, empty, inline_code, message};
@@ -42,7 +42,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         false => html! {
             div.stack id="overview" data-live="catalog activity" {
                 (problems)
-                (figures(&catalog, &health))
+                (figures(&catalog, pages.hub()))
                 div.halves {
                     (running(&health, now))
                     (errors(&catalog, now))
@@ -79,15 +79,11 @@ fn problems(pages: &Pages) -> Markup {
     }
 }
 
-fn figures(catalog: &Catalog, health: &[ServerHealth]) -> Markup {
+fn figures(catalog: &Catalog, hub: &Hub) -> Markup {
     let counts = catalog.statistics();
-    let by_name: BTreeMap<&ServerName, &ServerHealth> = health
-        .iter()
-        .map(|health| (&health.server, health))
-        .collect();
     let mut tones: BTreeMap<Tone, usize> = BTreeMap::new();
     for entry in catalog.servers() {
-        let status = ServerStatus::of(entry, by_name.get(entry.name()).copied());
+        let status = ServerStatus::of(entry, &hub.health_of(entry));
         *tones.entry(status.tone).or_default() += 1;
     }
     let of = |tone| tones.get(&tone).copied().unwrap_or_default();

@@ -6,7 +6,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
-use pegboard_hub::ServerHealth;
 use pegboard_model::{ServerName, TrustState};
 
 use super::Pages;
@@ -33,12 +32,8 @@ pub(super) async fn show(
         return unknown(&pages, &server, &request).await;
     };
     let name = entry.name();
-    let health = pages
-        .hub()
-        .health()
-        .into_iter()
-        .find(|health| health.server == *name);
-    let status = ServerStatus::of(entry, health.as_ref());
+    let health = pages.hub().health_of(entry);
+    let status = ServerStatus::of(entry, &health);
     let review = pages.web.config_admin().review(name);
     let is_reviewed = entry.spec.approval != TrustState::Granted && review.is_some();
     let mut values = pages.web.config_admin().config_values(name);
@@ -53,7 +48,7 @@ pub(super) async fn show(
             div.stack id="notices" data-live="catalog" { (notices(entry, review.as_ref(), request.viewer.is_admin())) }
             div.two-one {
                 div.stack {
-                    div id="facts" data-live="catalog" { (facts(entry, health.as_ref(), status, now)) }
+                    div id="facts" data-live="catalog" { (facts(entry, health.failures, status, now)) }
                     div id="tools" data-live="catalog" { (tools(entry)) }
                     div id="rejected" data-live="catalog" { (rejected(entry)) }
                     (logs(name, log))
@@ -118,7 +113,7 @@ fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) ->
 
 fn facts(
     entry: &ServerEntry,
-    health: Option<&ServerHealth>,
+    failures: u32,
     status: ServerStatus,
     now: pegboard_model::Timestamp,
 ) -> Markup {
@@ -154,7 +149,7 @@ fn facts(
                 @if let Some(version) = &record.protocol_version {
                     dt { "Protocol" } dd { code { (line(version)) } @if let Some(era) = era { span.faint { " · " (era) } } }
                 }
-                @if let Some(failures) = health.map(|health| health.failures).filter(|failures| *failures > 0) {
+                @if failures > 0 {
                     dt { "Consecutive failures" } dd.num { (failures) }
                 }
             } }

@@ -1,6 +1,5 @@
 //! *Servers*: the configured servers with their status.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -8,7 +7,6 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::masked_command_line;
-use pegboard_hub::ServerHealth;
 use pegboard_model::{ServerName, Timestamp};
 
 use super::components::{Pager, clamp_page, empty};
@@ -32,12 +30,8 @@ const STATES: &[(&str, &[&str])] = &[
 ];
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
-    let catalog = pages.hub().catalog();
-    let health = pages.hub().health();
-    let health: BTreeMap<&ServerName, &ServerHealth> = health
-        .iter()
-        .map(|health| (&health.server, health))
-        .collect();
+    let hub = pages.hub();
+    let catalog = hub.catalog();
     let text = request.query("q").unwrap_or_default().to_lowercase();
     let state = request.query("state").unwrap_or_default();
     let labels = STATES
@@ -46,12 +40,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .map(|(_, labels)| *labels);
     let chosen: Vec<(&Arc<ServerEntry>, ServerStatus)> = catalog
         .servers()
-        .map(|entry| {
-            (
-                entry,
-                ServerStatus::of(entry, health.get(entry.name()).copied()),
-            )
-        })
+        .map(|entry| (entry, ServerStatus::of(entry, &hub.health_of(entry))))
         .filter(|(entry, status)| {
             let is_named = text
                 .split_whitespace()

@@ -39,8 +39,7 @@ pub(crate) struct ServerStatus {
 }
 
 impl ServerStatus {
-    pub(crate) fn of(entry: &ServerEntry, health: Option<&ServerHealth>) -> Self {
-        let state = health.map_or(RunState::Configured, |health| health.state);
+    pub(crate) fn of(entry: &ServerEntry, health: &ServerHealth) -> Self {
         let idle = |label, tone| Self {
             label,
             tone,
@@ -51,12 +50,8 @@ impl ServerStatus {
             tone: Tone::Run,
             is_busy: true,
         };
-        match (
-            entry.spec.enabled,
-            entry.spec.approval,
-            entry.status(),
-            state,
-        ) {
+        let (spec, state) = (&entry.spec, health.state);
+        match (spec.enabled, spec.approval, entry.status(), state) {
             (false, ..) => idle("disabled", Tone::Off),
             (_, TrustState::Pending, ..) => idle("not trusted", Tone::Warn),
             (_, TrustState::Changed, ..) => idle("changed, not trusted", Tone::Warn),
@@ -64,9 +59,7 @@ impl ServerStatus {
             (_, _, _, RunState::Busy) => active("busy"),
             (_, _, DiscoveryStatus::Failed, _) => idle("failed", Tone::Bad),
             (_, _, _, RunState::Running) => idle("running", Tone::Run),
-            _ if health.is_some_and(|health| health.crashed_at.is_some()) => {
-                idle(CRASHED, Tone::Warn)
-            }
+            _ if health.crashed_at.is_some() => idle(CRASHED, Tone::Warn),
             (_, _, DiscoveryStatus::Never, _) => idle("undiscovered", Tone::Off),
             _ if entry.stale => idle("known, stale", Tone::Warn),
             _ => idle("known", Tone::Ok),

@@ -227,10 +227,7 @@ mod tests {
             clock.advance(Duration::from_secs(1));
             browsers.admit().unwrap();
         }
-        assert!(
-            browsers.recognise(first.reveal()).is_none(),
-            "it was replaced"
-        );
+        assert!(browsers.recognise(first.reveal()).is_none(), "replaced");
         assert_eq!(browsers.known().len(), MAX_BROWSERS);
     }
 
@@ -253,9 +250,6 @@ mod tests {
         drop(second);
         clock.advance(IDLE_TIMEOUT);
         let third = browsers(&clock, &store);
-        assert!(
-            third.recognise(stays.name.reveal()).is_none(),
-            "it has expired"
-        );
+        assert!(third.recognise(stays.name.reveal()).is_none(), "expired");
     }
 }

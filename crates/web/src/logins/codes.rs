@@ -58,7 +58,7 @@ mod tests {
         assert!(codes.redeem(second.reveal()));
         let old = codes.mint();
         let many: Vec<Secret> = (0..MAX_CODES).map(|_| codes.mint()).collect();
-        assert!(!codes.redeem(old.reveal()), "it was replaced");
+        assert!(!codes.redeem(old.reveal()), "replaced");
         assert!(many.iter().all(|code| codes.redeem(code.reveal())));
         assert!(!codes.redeem(""));
     }

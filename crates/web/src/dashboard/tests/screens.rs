@@ -285,7 +285,7 @@ async fn r_ui_02_a_server_that_ended_by_itself_is_not_shown_as_fine() {
     let entry = catalog.servers().next().unwrap();
     let mut health = fixture.hub.health_of(entry);
     health.crashed_at = Some(fixture.now);
-    let status = ServerStatus::of(entry, Some(&health));
+    let status = ServerStatus::of(entry, &health);
     assert_eq!((status.label, status.tone), (CRASHED, Tone::Warn));
 }
 

@@ -60,7 +60,7 @@ async fn r_sec_01_many_endless_results_at_once_share_one_budget() {
             );
             crowded += usize::from(is_crowded);
         }
-        assert!(crowded > 0, "the budget was never used up");
+        assert!(crowded > 0, "the budget was never exhausted");
         upstream.close().await;
     }
 }

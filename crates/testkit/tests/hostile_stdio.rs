@@ -367,7 +367,7 @@ fn a_stubborn_server_outlives_term_and_the_end_of_its_input() {
     let grandchild = children_of(server.pid());
     assert_eq!(grandchild.len(), 1);
     drop(server);
-    assert!(is_alive(grandchild[0]), "the grandchild holds on");
+    assert!(is_alive(grandchild[0]), "the grandchild keeps running");
     let killed = std::process::Command::new("kill")
         .args(["-9", &grandchild[0].to_string()])
         .status()

@@ -26,7 +26,7 @@ async fn r_sec_01_b01_a_command_that_is_not_there_is_named_with_the_path() {
     let first = first.split(':').next().unwrap_or_default().to_owned();
     assert!(
         error.remedy.contains(&first),
-        "where it was looked for: {error}"
+        "the searched directories: {error}"
     );
 }
 

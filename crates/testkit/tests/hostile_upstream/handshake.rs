@@ -161,7 +161,7 @@ async fn r_disc_02_d03_unknown_versions_are_refused() {
         let error = refused(list(&script).await, &[Reason::VersionUnsupported]);
         assert!(
             error.message.contains("2026-07-28"),
-            "names our revisions: {error}"
+            "names the supported revisions: {error}"
         );
         assert!(error.message.len() < 4_096, "{}", error.message.len());
     }

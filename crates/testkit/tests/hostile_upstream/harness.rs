@@ -154,7 +154,7 @@ pub(crate) fn refused<T: std::fmt::Debug>(outcome: ToolResult<T>, reasons: &[Rea
             );
             assert!(
                 !error.remedy.is_empty(),
-                "the error says the next step: {error:?}"
+                "the error contains a next step: {error:?}"
             );
             assert!(
                 !error.message.contains(['\u{1b}', '\u{0}']),

@@ -169,7 +169,7 @@ async fn r_disc_02_i15_busy_servers_are_reported_after_a_bounded_wait() {
             let limit = BUDGET + SLACK;
             let outcome = tokio::time::timeout(limit, list_http(&busy(code, retry))).await;
             let error = refused(
-                outcome.expect("a server's wish does not hold us up"),
+                outcome.expect("the wait for `Retry-After` is bounded"),
                 &[Reason::HttpStatus, Reason::DiscoveryTimeout],
             );
             assert!(error.retryable, "{error:?}");
@@ -184,7 +184,7 @@ async fn r_disc_02_a_server_that_hangs_over_http_times_out() {
         let script = Script::new().tools(["a"]).hang(moment);
         let outcome = tokio::time::timeout(2 * BUDGET + SLACK, list_http(&script))
             .await
-            .expect("a time-out of its own");
+            .expect("the server's own timeout");
         refused(outcome, &[Reason::DiscoveryTimeout]);
     }
 }

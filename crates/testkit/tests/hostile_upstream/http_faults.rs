@@ -203,7 +203,7 @@ async fn r_sec_01_i16_a_connection_that_breaks_at_any_byte_is_unavailable() {
         let error = upstream
             .list_tools()
             .await
-            .expect_err("half an answer is none");
+            .expect_err("an incomplete response is an error");
         assert_eq!(error.code, ErrorClass::Unavailable, "{bytes}: {error:?}");
     }
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
@@ -219,7 +219,9 @@ async fn r_sec_01_i16_an_answer_that_never_comes_is_unavailable() {
     ] {
         for moment in [Moment::Start, Moment::List] {
             let script = Script::new().tools(["a"]).http(moment, kind.clone());
-            let error = list_http(&script).await.expect_err("no answer is none");
+            let error = list_http(&script)
+                .await
+                .expect_err("a missing response is an error");
             assert_eq!(error.code, ErrorClass::Unavailable, "{kind:?}: {error:?}");
         }
     }
@@ -296,9 +298,9 @@ async fn r_disc_02_a_server_that_goes_away_between_two_requests_is_unavailable()
         .await
         .expect("in bounded time");
     assert_eq!(
-        listed.expect_err("nobody is there").code,
+        listed.expect_err("the server has exited").code,
         ErrorClass::Unavailable
     );
     let closing = tokio::time::timeout(Duration::from_secs(5), upstream.close()).await;
-    assert!(closing.is_ok(), "closing waits for nobody");
+    assert!(closing.is_ok(), "closing does not wait for the server");
 }

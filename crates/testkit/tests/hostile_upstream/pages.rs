@@ -179,7 +179,7 @@ async fn r_sec_01_malformed_tools_cost_only_themselves() {
         .collect();
     assert_eq!(
         received, expected,
-        "each definition as the server wrote it, the bad ones too"
+        "each definition verbatim, including malformed ones"
     );
 }
 

@@ -1,5 +1,7 @@
 //! The failures of a server, and the pause that they cause.
 
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use pegboard_model::ConfigHash;
@@ -28,8 +30,10 @@ impl FailureHistory {
         }
         self.failures = self.failures.saturating_add(1);
         self.last = Some(message.to_owned());
-        let pause = pause_after(self.failures);
-        self.not_before = (!pause.is_zero()).then(|| Instant::now() + jittered(pause));
+        let failures = self.failures;
+        let pause = pause_after(failures);
+        self.not_before =
+            (!pause.is_zero()).then(|| Instant::now() + jittered(pause, config, failures));
     }
 
     pub(super) fn failures(&self) -> u32 {
@@ -59,11 +63,12 @@ fn pause_after(failures: u32) -> Duration {
     }
 }
 
-/// Adds up to a fifth, so that servers that failed together are not retried together.
-fn jittered(pause: Duration) -> Duration {
-    let mut byte = [0];
-    let _ = getrandom::fill(&mut byte);
-    pause + pause.mul_f32(f32::from(byte[0]) / 255.0 / 5.0)
+/// Adds up to a fifth, so that servers that failed together are not retried together. The addition is random for each
+/// process and fixed within it, so that a simulation can be repeated.
+fn jittered(pause: Duration, config: &ConfigHash, failures: u32) -> Duration {
+    static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let [share, ..] = SEED.hash_one((config.0, failures)).to_le_bytes();
+    pause + pause.mul_f32(f32::from(share) / 255.0 / 5.0)
 }
 
 #[cfg(test)]

@@ -48,8 +48,11 @@ impl ServerSlots {
         self.get(server)?.running()
     }
 
+    /// All slots, sorted by server.
     pub(crate) fn all(&self) -> Vec<Arc<ServerSlot>> {
-        lock(&self.slots).values().cloned().collect()
+        let mut slots: Vec<_> = lock(&self.slots).values().cloned().collect();
+        slots.sort_by(|one, other| one.server().cmp(other.server()));
+        slots
     }
 
     /// Removes the slot of a removed server, unless it is still in use.

@@ -125,7 +125,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_store_01_k09_a_clock_that_jumps_starts_no_storm_and_leaves_nothing_for_years",
             ),
             (
-                "hub/src/freshness.rs",
+                "hub/src/discovery/freshness.rs",
                 "r_store_01_k09_a_clock_set_back_a_day_makes_nothing_stale_and_years_do",
             ),
         ],

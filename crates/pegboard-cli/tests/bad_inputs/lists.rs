@@ -108,7 +108,7 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_disc_12_d09_cache_hints_are_clamped_and_nonsense_is_no_hint",
             ),
             (
-                "hub/src/freshness.rs",
+                "hub/src/discovery/freshness.rs",
                 "r_disc_12_a_positive_hint_counts_and_zero_does_not",
             ),
         ],

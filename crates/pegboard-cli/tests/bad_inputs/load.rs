@@ -50,7 +50,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "so many run, so many wait, the rest are OVERLOADED at once; other servers are unaffected",
         run: &[more_calls_than_places],
         tests: &[(
-            "hub/src/slot.rs",
+            "hub/src/slots/slot.rs",
             "a_call_waits_for_its_turn_no_longer_than_a_call_may_take",
         )],
         pending: None,
@@ -98,7 +98,10 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_obs_02_an_unreachable_collector_does_not_delay_requests",
             ),
             (DELIVERY, "r_obs_02_an_overloaded_collector_is_asked_again"),
-            (DELIVERY, "r_obs_02_a_collector_that_hangs_holds_nobody_up"),
+            (
+                DELIVERY,
+                "r_obs_02_a_hanging_collector_does_not_delay_requests",
+            ),
         ],
         pending: None,
     },

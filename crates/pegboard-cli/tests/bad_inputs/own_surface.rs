@@ -44,10 +44,7 @@ pub(crate) const ROWS: &[Row] = &[
                 LIMITS,
                 "r_sec_03_a_message_that_is_too_large_is_refused_in_the_protocols_words",
             ),
-            (
-                "gateway/src/batch.rs",
-                "what_is_no_batch_gets_the_right_code",
-            ),
+            ("gateway/src/batch.rs", "invalid_batches_get_the_right_code"),
         ],
         pending: None,
     },

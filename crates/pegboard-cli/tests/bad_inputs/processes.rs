@@ -63,9 +63,12 @@ pub(crate) const ROWS: &[Row] = &[
         required: "starts are paused with jitter, up to a minute; a circuit opens after five failures",
         run: &[],
         tests: &[
-            ("hub/src/slot.rs", "pauses_double_up_to_a_minute"),
             (
-                "hub/src/slot.rs",
+                "hub/src/slots/failure_history.rs",
+                "pauses_double_up_to_a_minute",
+            ),
+            (
+                "hub/src/slots/slot.rs",
                 "a_server_that_keeps_failing_is_left_alone_for_a_while",
             ),
             (

@@ -9,14 +9,8 @@ use pegboard::{Pegboard, ToolResult};
 async fn main() -> ToolResult<()> {
     let pegboard = Pegboard::open().await?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    stdio::run_until(
-        pegboard.gateway(),
-        "",
-        input,
-        output,
-        std::future::pending::<()>(),
-    )
-    .await?;
+    let never = std::future::pending::<()>();
+    stdio::run_until(pegboard.gateway(), "", input, output, never).await?;
     pegboard.close().await;
     Ok(())
 }

@@ -20,25 +20,24 @@ use crate::input_rounds::{ForwardError, RoundOutcome, ToolCall, UpstreamRequest,
 use crate::surface::Surface;
 use crate::{meta_run, meta_tools, offload};
 
-/// Errors of servers that are for the client's program rather than for its model: input by url, and a missing
-/// capability.
+/// Server errors that the client program handles itself, so that the model must not get them as a result.
 const CLIENT_CODES: [i64; 2] = [code::URL_ELICITATION_REQUIRED, code::MISSING_CAPABILITY];
 
-/// Made once, because making one costs more than looking through a usual definition.
+/// Created once, because that costs more than searching a typical definition.
 static OUTPUT_SCHEMA: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\"outputSchema\""));
 
-/// How a tool came to be called.
+/// How a tool is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallOrigin {
     /// By its own name in `tools/call`.
     Name,
-    /// Through `call_tool`: the model reads whatever comes back.
+    /// Through `call_tool`: the model reads the result or error.
     MetaTool,
-    /// Through `call_readonly_tool`: the same for tools that are marked read-only.
+    /// Through `call_readonly_tool`, which only runs tools annotated as read-only.
     ReadOnlyMetaTool,
 }
 
-/// Answers `tools/call`.
+/// Handles `tools/call`.
 pub(crate) async fn call(ctx: &RequestContext<'_>) -> HandlerResult {
     let Some(name) = ctx.params.name.as_deref() else {
         return Err(RequestError::invalid("`name` is missing"));
@@ -54,7 +53,7 @@ pub(crate) async fn call(ctx: &RequestContext<'_>) -> HandlerResult {
     execute(ctx, name, arguments, CallOrigin::Name).await
 }
 
-/// Calls a tool and gives its result as it goes to the client.
+/// Calls a tool and returns its result in the form that the client expects.
 pub(crate) async fn execute(
     ctx: &RequestContext<'_>,
     written: &str,
@@ -85,7 +84,7 @@ pub(crate) async fn execute(
         Ok(RoundOutcome::InputRequired(result)) => Ok(result.into()),
         Ok(RoundOutcome::Done(outcome)) => {
             let era = target.era.or_else(|| era_of(ctx, &tool));
-            // A client checks a listed tool's structured content, so that must stay whole.
+            // Clients validate the structured content of listed tools, so it must stay complete.
             let may_shorten = by != CallOrigin::Name || !target.has_output_schema;
             let is_aside = ctx.view.profile.has_meta_tools() && may_shorten;
             let result = match is_aside {
@@ -98,11 +97,11 @@ pub(crate) async fn execute(
             Ok(adapt_result(ctx, result, era == Some(Era::Legacy), false))
         }
         Err(ForwardError::Tool(error)) => failed(ctx, within_profile(ctx, &tool, *error), by),
-        Err(ForwardError::Request(fault)) => Err(fault),
+        Err(ForwardError::Request(error)) => Err(error),
     }
 }
 
-/// A result, or its first part when it is larger than allowed.
+/// Returns a result, or stores it and returns its first part if it is too large.
 async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult<Box<RawValue>> {
     let is_heavy = result.get().len() > offload::INLINE_BYTES;
     let shared = shared.clone();
@@ -115,7 +114,7 @@ async fn within_limit(shared: &Arc<Shared>, result: Box<RawValue>) -> ToolResult
     offload::run(is_heavy, shorten).await
 }
 
-/// The tool of a call, and what the gateway needs to know of it.
+/// The tool of a call, with what the gateway needs to know about it.
 struct CallTarget {
     tool: ToolTarget,
     era: Option<Era>,
@@ -175,7 +174,7 @@ async fn resolve(
         .map(|view| CallTarget::of(&view))
 }
 
-/// What the hub says of an unknown tool may name tools of servers that are not in the profile.
+/// Replaces the hub's error for an unknown tool, which may suggest tools outside the profile.
 fn within_profile(ctx: &RequestContext<'_>, tool: &str, error: ToolError) -> ToolError {
     if error.reason != Reason::ToolUnknown || ctx.view.profile.holds_all() {
         return error;
@@ -189,8 +188,8 @@ fn era_of(ctx: &RequestContext<'_>, tool: &str) -> Option<Era> {
     catalog.find(tool).ok()?.entry()?.record.era
 }
 
-/// A failure as the caller should get it: an unknown name is a protocol error, a server's own protocol error is
-/// passed on, and everything else is a result that the model can read.
+/// Converts a failure: unknown names and the server's own protocol errors become protocol errors, everything else a
+/// result that the model can read.
 fn failed(ctx: &RequestContext<'_>, error: ToolError, by: CallOrigin) -> HandlerResult {
     let is_for_client = error
         .rpc
@@ -212,7 +211,7 @@ fn failed(ctx: &RequestContext<'_>, error: ToolError, by: CallOrigin) -> Handler
     Ok(ctx.refused(&error))
 }
 
-/// An error as a tool's result: words for the model, codes for programs.
+/// An error as a tool result: text for the model, structured content for programs.
 pub(crate) fn error_result(error: &ToolError) -> Bytes {
     let text = error.model_message();
     let result = json!({
@@ -224,14 +223,14 @@ pub(crate) fn error_result(error: &ToolError) -> Bytes {
     result.to_string().into()
 }
 
-/// A text as a tool's result.
+/// A text as a tool result.
 pub(crate) fn text_result(text: &str) -> Bytes {
     let text = quoted(text);
     format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":{text}}}]}}"#).into()
 }
 
-/// What travels on in `_meta`: everything but what is between the client and us, or us and the server.
-/// `baggage` may hold anything and stays here.
+/// The members of `_meta` to forward: all except the protocol's own, which are between two peers, and `baggage`, which
+/// may contain anything.
 pub(crate) fn forwarded_meta(ctx: &RequestContext<'_>) -> Option<Map<String, Value>> {
     const LEVEL: &str = "io.modelcontextprotocol/logLevel";
     let mut map = Map::new();
@@ -263,8 +262,8 @@ pub(crate) fn forwarded_meta(ctx: &RequestContext<'_>) -> Option<Map<String, Val
     (!map.is_empty()).then_some(map)
 }
 
-/// The lists to answer with. Only a profile whose lists follow the servers waits, and only for servers that were
-/// never tried: the answer's deadline bounds it.
+/// The surface for a list response. If the lists depend on servers that were never discovered, waits for them up to the
+/// discovery deadline.
 pub(crate) async fn discovered_surface(ctx: &RequestContext<'_>) -> Arc<Surface> {
     let profile = &ctx.view.profile;
     let unseen = |surface: &Surface| {

@@ -33,12 +33,12 @@ pub(crate) fn record(ctx: &RequestContext<'_>) {
 fn begin(ctx: &RequestContext<'_>) -> Option<Arc<SessionHandle>> {
     let conversation = ctx.conversation;
     let hub = &conversation.shared.hub;
-    let face = conversation.face.get().copied();
+    let transport = conversation.transport.get().copied();
     let info = ctx
         .meta
         .client
         .filter(|info| info.get().len() <= INFO_BYTES);
-    if ctx.is_modern && face.is_none() {
+    if ctx.is_modern && transport.is_none() {
         let profile = &conversation.profile;
         let said = info.map_or("", RawValue::get);
         let key = format!("{profile}\n{said}");
@@ -47,11 +47,11 @@ fn begin(ctx: &RequestContext<'_>) -> Option<Arc<SessionHandle>> {
     if !ctx.is_modern && conversation.legacy.get().is_none() {
         return None;
     }
-    let face = face.unwrap_or(ClientTransport::HttpLegacy);
+    let transport = transport.unwrap_or(ClientTransport::HttpLegacy);
     let client = ctx.client();
     let (session, profile) = (&conversation.session, &conversation.profile);
     let presence = conversation
         .presence
-        .get_or_init(|| hub.session_opened(session, face, client, profile));
+        .get_or_init(|| hub.session_opened(session, transport, client, profile));
     Some(presence.clone())
 }

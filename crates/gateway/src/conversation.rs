@@ -33,7 +33,7 @@ pub struct Conversation {
     /// Name and version from `clientInfo`, if the handshake happened in this process.
     pub(crate) client: OnceLock<Arc<str>>,
     /// The client's transport, if it is not HTTP.
-    pub(crate) face: OnceLock<ClientTransport>,
+    pub(crate) transport: OnceLock<ClientTransport>,
     /// The hub's record of the client's activity.
     pub(crate) presence: OnceLock<Arc<SessionHandle>>,
     pub(crate) client_requests: ClientRequests,
@@ -108,7 +108,7 @@ impl Conversation {
             session: SessionId(format!("client-{}", COUNT.fetch_add(1, Ordering::Relaxed))),
             legacy: OnceLock::new(),
             client: OnceLock::new(),
-            face: OnceLock::new(),
+            transport: OnceLock::new(),
             presence: OnceLock::new(),
             client_requests: ClientRequests::default(),
             running: Mutex::default(),
@@ -222,7 +222,7 @@ impl Conversation {
     }
 
     pub(crate) fn is_stdio(&self) -> bool {
-        self.face.get() == Some(&ClientTransport::Stdio)
+        self.transport.get() == Some(&ClientTransport::Stdio)
     }
 
     /// Whether requests are running or a sink is attached.

@@ -75,7 +75,9 @@ async fn serve(
     let Some(conversation) = gateway.begin(profile) else {
         return Err(no_such_profile(profile, &gateway));
     };
-    let _ = conversation.face.set(pegboard_hub::ClientTransport::Stdio);
+    let _ = conversation
+        .transport
+        .set(pegboard_hub::ClientTransport::Stdio);
     let (writer, mut writer_task) = Writer::start(stdout, limits.unread_bytes);
     let mut client = StdioClient {
         queue_max: limits.requests_per_client * WAITING_PER_RUNNING,

@@ -394,7 +394,7 @@ mod tests {
                 headers.insert(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
                 access.check_token(&headers)
             };
-            assert_eq!(role("Bearer admin"), without, "nobody administers");
+            assert_eq!(role("Bearer admin"), without, "there is no admin token");
             let access = access.clone().with_admin_token(&admin);
             let role = |value: &str| {
                 let mut headers = HeaderMap::new();

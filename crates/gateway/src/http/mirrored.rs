@@ -1,4 +1,4 @@
-//! Arguments that a listed tool wants repeated as headers: both must say the same.
+//! Arguments that a tool's schema requires as headers: both must match.
 
 use axum::http::HeaderMap;
 use memchr::memmem;
@@ -12,8 +12,8 @@ use crate::meta_tools;
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// Checks the `Mcp-Param-…` headers of a call. Of a tool that is not listed a client cannot know what it
-/// wants, so nothing is asked for there.
+/// Checks the `Mcp-Param-…` headers of a call. Clients cannot know the schema of an unlisted tool, so its headers are
+/// not checked.
 pub(super) fn check_arguments(
     gateway: &Gateway,
     profile: &str,
@@ -25,7 +25,7 @@ pub(super) fn check_arguments(
     }
     match mismatch(gateway, profile, headers, message) {
         Some(header) => {
-            let why = format!("header `Mcp-Param-{header}` and body do not say the same");
+            let why = format!("header `Mcp-Param-{header}` does not match the body");
             Err(message.refuse(400, code::HEADER_MISMATCH, &why))
         }
         None => Ok(()),
@@ -57,7 +57,7 @@ fn mismatch(
     first_mismatch(definition.get("inputSchema")?, Some(&arguments), headers)
 }
 
-/// The first annotated property, followed by `properties` alone, whose header does not say its value.
+/// Finds the first annotated property, at any depth of `properties`, whose header does not match its value.
 fn first_mismatch(schema: &Value, argument: Option<&Value>, headers: &HeaderMap) -> Option<String> {
     if let Some(header) = schema.get(ANNOTATION).and_then(Value::as_str) {
         return (!header_matches(header, argument, headers)).then(|| header.to_owned());
@@ -81,7 +81,7 @@ fn header_matches(header: &str, argument: Option<&Value>, headers: &HeaderMap) -
         (Some(Value::Number(number)), Some(given)) => {
             number.to_string() == given || number.as_f64() == given.parse().ok()
         }
-        // What is no plain value breaks the tool's schema, which is told with better words.
+        // Arrays and objects violate the schema; the argument check reports that with a better message.
         (Some(Value::Array(_) | Value::Object(_)), Some(_)) => true,
     }
 }

@@ -158,7 +158,7 @@ async fn r_gate_03_log_messages_reach_clients_that_requested_them() {
             .as_str()
             .unwrap()
             .contains("error"),
-        "the server is told: {received}"
+        "the server gets the level: {received}"
     );
     assert_eq!(legacy.inbox.of("notifications/message").len(), 4);
     assert_eq!(

@@ -30,10 +30,10 @@ async fn under(policy: Policy, server: Server) -> Gateway {
 
 /// The paths by which a client can call the tool.
 fn paths() -> [(&'static str, Value); 3] {
-    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let params = json!({"name": "a__one", "arguments": {"text": "x"}});
     let meta =
         json!({"name": "call_tool", "arguments": {"name": "a__one", "arguments": {"text": "x"}}});
-    [("", wish.clone()), ("direct", wish), ("", meta)]
+    [("", params.clone()), ("direct", params), ("", meta)]
 }
 
 fn said(decision: &str) -> Value {
@@ -173,8 +173,8 @@ async fn answered(client: &Client, decision: &str) -> Value {
         client.notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
         question["params"]["requestedSchema"]["properties"]["decision"]["enum"].clone()
     };
-    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
-    tokio::join!(client.result("tools/call", wish), answer).1
+    let params = json!({"name": "a__one", "arguments": {"text": "x"}});
+    tokio::join!(client.result("tools/call", params), answer).1
 }
 
 fn ask(gateway: &Gateway, via: AskVia, client: ClientApproval) {
@@ -292,8 +292,8 @@ async fn r_pol_02_consent_covers_the_rounds_of_a_call() {
                 .notify(json!({"jsonrpc": "2.0", "id": question["id"], "result": said(decision)}));
         }
     };
-    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
-    let (result, ()) = tokio::join!(client.result("tools/call", wish), answers);
+    let params = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let (result, ()) = tokio::join!(client.result("tools/call", params), answers);
     assert!(
         result["content"][0]["text"]
             .as_str()

@@ -484,7 +484,7 @@ impl Record {
         let has_former = self.approvals.iter().any(|approval| {
             approval.is_grant() && approval.tool == ran.tool && approval.version != print
         });
-        let nobody = !can_ask || self.via == AskVia::Inbox || made.via == AskVia::Inbox;
+        let cannot_ask = !can_ask || self.via == AskVia::Inbox || made.via == AskVia::Inbox;
         let way = match (ruled, covering) {
             (Ruled::Allowed, _) => &reached.by_rule,
             (Ruled::Forbidden, _) => panic!("forbidden: {ran:?} {:?}", self.rules),
@@ -496,9 +496,9 @@ impl Record {
                 (Channel::Inbox, _) => &reached.grant,
             },
             (Ruled::AllowedAsIs, None) if !has_former => &reached.as_is,
-            (Ruled::AskedIfPossible, None) if nobody && !has_former => &reached.unasked,
+            (Ruled::AskedIfPossible, None) if cannot_ask && !has_former => &reached.unasked,
             (_, None) => panic!(
-                "nobody allowed it ({ruled:?}): {ran:?} {version:?}\n{:?}\n{:#?}",
+                "nothing allowed it ({ruled:?}): {ran:?} {version:?}\n{:?}\n{:#?}",
                 self.rules, self.approvals
             ),
         };
@@ -675,7 +675,7 @@ fn r_sec_08_no_sequence_runs_a_version_that_no_rule_and_no_person_allowed() {
     for (way, count) in [
         ("a rule", by_rule),
         ("a rule about the version", as_is),
-        ("nobody to ask", unasked),
+        ("no one to ask", unasked),
         ("once in the client", once_in_client),
         ("the session in the client", session_in_client),
         ("once in the inbox", once_in_inbox),

@@ -253,7 +253,7 @@ async fn r_gate_03_a_legacy_client_is_asked_nothing_that_it_did_not_declare() {
         let client = Client::legacy(&gateway, "", json!({"elicitation": {}})).await;
         let calling = client.result("tools/call", input_required());
         let result = tokio::time::timeout(std::time::Duration::from_secs(30), calling).await;
-        let result = result.expect("nobody is waited for");
+        let result = result.expect("the call does not wait for input");
         assert_eq!(result["isError"], true, "{result}");
         assert!(client.inbox.all().is_empty(), "{:?}", client.inbox.all());
     }

@@ -163,7 +163,7 @@ async fn r_gate_03_two_that_watch_the_same_end_each_by_itself() {
     }
     assert_eq!(unwatched(), 0, "the other one still watches");
     second.abort();
-    wait_until("nobody watches", LONG, || unwatched() == 1).await;
+    wait_until("the resource is unwatched", LONG, || unwatched() == 1).await;
 }
 
 #[tokio::test]

@@ -85,15 +85,15 @@ async fn r_api_01_r_ctx_02_r_ctx_03_listing_and_describing_start_nothing() {
 async fn r_ctx_05_r_reg_02_call_tool_takes_what_models_really_send() {
     let (gateway, _) = gateway(servers(), &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
-    for wish in [
+    for params in [
         json!({"tool_name": "github__close_issue", "arguments": {"text": "x"}}),
         json!({"tool_name": "github/close_issue", "arguments": {"text": "x"}}),
         json!({"tool_name": "close_issue", "arguments": {"text": "x"}}),
         json!({"tool_name": "close_issue", "arguments": "{\"text\":\"x\"}"}),
         json!("{\"tool_name\":\"close_issue\",\"arguments\":{\"text\":\"x\"}}"),
     ] {
-        let said = client.text("call_tool", wish.clone()).await;
-        assert_eq!(said, r#"close_issue {"text":"x"}"#, "{wish}");
+        let said = client.text("call_tool", params.clone()).await;
+        assert_eq!(said, r#"close_issue {"text":"x"}"#, "{params}");
     }
     let direct = client
         .text("github__close_issue", json!({"text": "x"}))
@@ -130,7 +130,7 @@ async fn r_reg_05_mistakes_come_back_so_that_the_next_try_succeeds() {
         unknown["structuredContent"]["nearest"][0],
         "github__close_issue"
     );
-    for (tool, wish) in [
+    for (tool, params) in [
         ("search_tools", json!({})),
         ("search_tools", json!({"query": "x", "detail": "wordy"})),
         (
@@ -143,11 +143,11 @@ async fn r_reg_05_mistakes_come_back_so_that_the_next_try_succeeds() {
         ("list_available_tools", json!({"format": "xml"})),
         ("read_result", json!({"id": "nothing"})),
     ] {
-        let result = client.call(tool, wish.clone()).await;
-        assert_eq!(result["isError"], true, "{tool} {wish}");
+        let result = client.call(tool, params.clone()).await;
+        assert_eq!(result["isError"], true, "{tool} {params}");
         assert!(
             result["structuredContent"]["remedy"].is_string(),
-            "{tool} {wish}"
+            "{tool} {params}"
         );
     }
     assert_eq!(
@@ -165,7 +165,7 @@ async fn r_disc_01_the_first_need_discovers_what_was_never_seen() {
     assert_eq!(
         all.starts.load(Ordering::SeqCst),
         0,
-        "the fixed list needs nobody"
+        "the fixed list starts no server"
     );
     let found = client
         .text("search_tools", json!({"query": "read file"}))
@@ -192,14 +192,14 @@ async fn r_gate_01_a_result_reaches_the_client_as_the_server_wrote_it() {
     });
     let (gateway, _) = gateway(vec![server], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
-    for (tool, wish) in [
+    for (tool, params) in [
         ("a__one", json!({"text": "x"})),
         (
             "call_tool",
             json!({"tool_name": "a__one", "arguments": {"text": "x"}}),
         ),
     ] {
-        let params = json!({"name": tool, "arguments": wish});
+        let params = json!({"name": tool, "arguments": params});
         let (bytes, _) = client.bytes(json!(5), "tools/call", params).await.unwrap();
         let expected = format!(r#"{{"jsonrpc":"2.0","id":5,"result":{whole}}}"#);
         assert_eq!(
@@ -223,8 +223,8 @@ async fn r_ctx_08_a_large_result_is_read_in_parts_by_offset_pointer_and_words() 
     });
     let (gateway, _) = gateway(vec![server], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
-    let wish = json!({"tool_name": "a__dump", "arguments": {"text": "x"}});
-    let mut part = client.text("call_tool", wish).await;
+    let params = json!({"tool_name": "a__dump", "arguments": {"text": "x"}});
+    let mut part = client.text("call_tool", params).await;
     assert!(part.len() < 200_000, "{}", part.len());
     let id = part
         .split("\"id\":\"")
@@ -240,9 +240,9 @@ async fn r_ctx_08_a_large_result_is_read_in_parts_by_offset_pointer_and_words() 
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        let wish = json!({"tool_name": "read_result", "arguments": arguments});
+        let params = json!({"tool_name": "read_result", "arguments": arguments});
         let client = client.clone();
-        async move { client.text("call_tool", wish).await }
+        async move { client.text("call_tool", params).await }
     };
     let mut whole = String::new();
     loop {
@@ -284,8 +284,8 @@ async fn r_sec_05_a_servers_tool_never_answers_in_place_of_a_meta_tool() {
     let client = Client::modern(&gateway, "", json!({}));
     for name in reserved {
         let arguments = json!({"id": "r1", "query": "x", "tool_name": "x", "text": "x"});
-        let wish = json!({"tool_name": name, "arguments": arguments});
-        client.call("call_tool", wish).await;
+        let params = json!({"tool_name": name, "arguments": arguments});
+        client.call("call_tool", params).await;
         client.call(name, arguments).await;
     }
     assert_eq!(
@@ -293,11 +293,11 @@ async fn r_sec_05_a_servers_tool_never_answers_in_place_of_a_meta_tool() {
         started,
         "nothing was called"
     );
-    let wish = json!({"tool_name": "call_tool", "arguments": {"tool_name": "x"}});
-    let refused = client.call("call_tool", wish).await;
+    let params = json!({"tool_name": "call_tool", "arguments": {"tool_name": "x"}});
+    let refused = client.call("call_tool", params).await;
     assert_eq!(refused["structuredContent"]["reason"], "NAME_RESERVED");
-    let wish = json!({"tool_name": "evil__read_result", "arguments": {"text": "x"}});
-    let said = client.text("call_tool", wish).await;
+    let params = json!({"tool_name": "evil__read_result", "arguments": {"text": "x"}});
+    let said = client.text("call_tool", params).await;
     assert_eq!(
         said, r#"read_result {"text":"x"}"#,
         "by its full name it is called"

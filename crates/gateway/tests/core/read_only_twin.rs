@@ -112,8 +112,8 @@ async fn r_gate_05_r_pol_01_the_mark_leads_past_no_policy() {
 async fn r_gate_05_it_runs_the_other_meta_tools_that_read() {
     let (gateway, _) = gateway(vec![server().0], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
-    let wish = json!({"tool_name": "search_tools", "arguments": {"query": "a__look"}});
-    let found = client.text("call_readonly_tool", wish).await;
+    let params = json!({"tool_name": "search_tools", "arguments": {"query": "a__look"}});
+    let found = client.text("call_readonly_tool", params).await;
     assert!(found.contains("a__look"), "{found}");
     for inner in ["call_tool", "call_readonly_tool"] {
         let nested = json!({"tool_name": inner, "arguments": call("a__write")});

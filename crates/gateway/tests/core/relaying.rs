@@ -111,7 +111,7 @@ async fn r_gate_03_a_message_between_calls_reaches_the_standing_place_of_a_legac
     assert_eq!(
         client.inbox.all().len(),
         heard,
-        "an ended session hears nothing"
+        "an ended session gets no messages"
     );
 }
 

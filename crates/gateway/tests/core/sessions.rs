@@ -104,8 +104,8 @@ async fn r_gate_03_what_still_runs_for_a_session_ends_with_it() {
     let client = Client::legacy(&gateway, "", json!({})).await;
     let id = client.conversation.session_id().unwrap();
     let calling = client.clone();
-    let wish = json!({"name": "a__one", "arguments": {"text": "x"}});
-    let call = tokio::spawn(async move { calling.bytes(json!(1), "tools/call", wish).await });
+    let params = json!({"name": "a__one", "arguments": {"text": "x"}});
+    let call = tokio::spawn(async move { calling.bytes(json!(1), "tools/call", params).await });
     wait_until("it runs", LONG, || running.load(Ordering::SeqCst) == 1).await;
     assert!(gateway.end_session("", &id));
     let answer = tokio::time::timeout(LONG, call).await;

@@ -113,5 +113,5 @@ async fn r_gate_03_changes_while_a_client_was_detached_are_announced_on_reattach
     client.conversation.detach(&sink);
     client.conversation.attach(sink);
     client.result("ping", json!({})).await;
-    assert_eq!(client.inbox.all().len(), 2, "nothing is told twice");
+    assert_eq!(client.inbox.all().len(), 2, "no change is announced twice");
 }

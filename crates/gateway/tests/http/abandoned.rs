@@ -29,10 +29,13 @@ async fn r_sec_03_abandoned_calls_leave_room_for_others() {
             let before = slow.count();
             let request = server.of_session(session, REVISION, "tools/call", call("x"));
             let asked = tokio::spawn(request.send(server.address));
-            wait_until("the call is under way", TIMEOUT, || slow.count() > before).await;
+            wait_until("the call is running", TIMEOUT, || slow.count() > before).await;
             asked.abort();
             let most = (2 * (at + 1)).min(5);
-            wait_until("abandoned calls give way", TIMEOUT, || slow.count() <= most).await;
+            wait_until("abandoned calls are cancelled", TIMEOUT, || {
+                slow.count() <= most
+            })
+            .await;
         }
     }
     assert_eq!(slow.count(), 5, "the newest ones may be fetched");

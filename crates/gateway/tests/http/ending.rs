@@ -21,7 +21,7 @@ async fn r_gate_01_open_requests_of_both_eras_end_with_an_error_at_shutdown() {
     let modern = server.modern("/mcp", "tools/call", call("b"));
     let legacy = tokio::spawn(legacy.send(address));
     let modern = tokio::spawn(modern.send(address));
-    wait_until("both calls are under way", TIMEOUT, || slow.count() == 2).await;
+    wait_until("both calls are running", TIMEOUT, || slow.count() == 2).await;
     server.end().await;
     for (answer, id) in [(legacy.await.unwrap(), 9), (modern.await.unwrap(), 7)] {
         let events = answer.events();

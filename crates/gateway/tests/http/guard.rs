@@ -31,7 +31,7 @@ async fn r_sec_03_every_route_checks_host_origin_and_token() {
             list().header("Origin", "http://evil.example"),
             403,
         ),
-        ("the Origin of nobody", list().header("Origin", "null"), 403),
+        ("an opaque Origin", list().header("Origin", "null"), 403),
         (
             "a local Origin",
             list().header("Origin", "http://localhost:5173"),

@@ -196,7 +196,7 @@ async fn r_sec_03_large_messages_of_all_clients_share_one_budget() {
     let large = |start: &str| format!("{start}{}", "x".repeat(1_200_000));
     let held = server.modern("/mcp", "tools/call", call(&large("a")));
     let held = tokio::spawn(held.send(server.address));
-    wait_until("the first one is under way", TIMEOUT, || slow.count() == 1).await;
+    wait_until("the first one is running", TIMEOUT, || slow.count() == 1).await;
     let second = server.modern("/mcp", "tools/call", call(&large("b")));
     let refused = server.send(second.clone()).await;
     assert_eq!(refused.status, 503, "{refused:?}");

@@ -223,7 +223,7 @@ async fn r_gate_01_the_end_of_the_program_ends_standing_streams_and_lets_calls_f
     let answer = answer.await.unwrap();
     assert_eq!(answer.json()["result"]["content"][0]["text"], "last");
     ending.await.unwrap();
-    wait_until("nobody listens there", Duration::from_secs(30), || {
+    wait_until("the listener is closed", Duration::from_secs(30), || {
         std::net::TcpStream::connect(address).is_err()
     })
     .await;

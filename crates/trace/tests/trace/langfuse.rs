@@ -17,7 +17,7 @@ async fn sent(capture: bool, outcome: Outcome<'_>) -> (ReceivedRequest, Vec<Span
     };
     let destination = Destination::langfuse(&keys).unwrap();
     let tracer = tracer(vec![destination], capture, Redactor::default());
-    record_everything(&tracer, outcome, "what somebody wrote");
+    record_everything(&tracer, outcome, "captured content");
     assert_eq!(tracer.close(LONG).await.sent, 8);
     (collector.seen()[0].clone(), collector.spans())
 }
@@ -102,14 +102,14 @@ async fn r_obs_02_langfuse_shows_server_tools_duration_and_cache_as_metadata() {
 
 #[tokio::test]
 async fn r_obs_02_langfuse_shows_failures_and_contents_that_were_asked_for() {
-    let error = ToolError::new(Reason::ServerExited, "it ended: what somebody wrote");
+    let error = ToolError::new(Reason::ServerExited, "it ended: captured content");
     let (_, spans) = sent(true, Outcome::Failed(&error)).await;
     let call = attributes(&spans, "tools/call close_issue");
     assert_eq!(call["langfuse.observation.level"], "ERROR");
     assert_eq!(
         call["langfuse.observation.status_message"],
-        "it ended: what somebody wrote"
+        "it ended: captured content"
     );
-    assert_eq!(call["langfuse.observation.input"], "what somebody wrote");
-    assert_eq!(call["langfuse.observation.output"], "what somebody wrote");
+    assert_eq!(call["langfuse.observation.input"], "captured content");
+    assert_eq!(call["langfuse.observation.output"], "captured content");
 }

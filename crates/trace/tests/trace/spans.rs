@@ -133,7 +133,7 @@ async fn r_obs_02_every_kind_of_work_is_a_span_with_the_names_of_the_conventions
 
 #[tokio::test]
 async fn r_obs_03_contents_are_left_out_unless_they_are_asked_for() {
-    let marker = "what somebody wrote";
+    let marker = "captured content";
     let bytes_of = |spans: &[Span]| format!("{spans:?}");
     let quiet = everything(false, Outcome::Ok, marker).await;
     // Rules and tool names are ids. Queries, arguments, results and messages are content.
@@ -165,7 +165,7 @@ async fn r_obs_02_failures_are_recorded_with_their_codes() {
     let collector = Collector::start().await;
     let tracer = tracer(vec![plain(&collector.url)], false, Redactor::default());
     let server = server();
-    let exited = ToolError::new(Reason::ServerExited, "it said: what somebody wrote");
+    let exited = ToolError::new(Reason::ServerExited, "it said: captured content");
     let rpc = RpcError {
         code: -32602,
         message: "m".into(),
@@ -181,7 +181,7 @@ async fn r_obs_02_failures_are_recorded_with_their_codes() {
         tracer.call(span.as_ref(), &call(&server, outcome));
     }
     tracer.close(LONG).await;
-    let told: Vec<_> = collector
+    let received: Vec<_> = collector
         .spans()
         .iter()
         .map(|span| {
@@ -204,7 +204,7 @@ async fn r_obs_02_failures_are_recorded_with_their_codes() {
     let title = |reason: Reason| reason.title().to_owned();
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
-        told,
+        received,
         [
             (
                 some("tool_error"),

@@ -161,7 +161,7 @@ pub(super) fn policies(entry: &ServerEntry, request: &PageRequest) -> Markup {
                             tr data-row=(pattern) {
                                 td { code { (line(pattern)) } }
                                 td.tight { (policy_chip(*policy, false)) }
-                                td.tight { button.slim.quiet type="button" data-drop-rule=(pattern) data-server=(name) data-admin aria-label=(format!("Remove the rule for {}", line(pattern))) { "Remove" } }
+                                td.tight { button.slim.quiet type="button" data-drop-rule=(pattern) data-server=(name) data-admin aria-label=(format!("Delete the rule for {}", line(pattern))) { "Delete" } }
                             }
                         } }
                     }

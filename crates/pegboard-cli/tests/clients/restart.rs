@@ -83,11 +83,11 @@ fn check_lost(sdk: Sdk, mode: &str, expected: &str) {
 
 #[test]
 fn r_gate_01_python_gets_an_error_for_a_lost_session() {
-    check_lost(Sdk::Python, "legacy", "this session is over");
+    check_lost(Sdk::Python, "legacy", "the session has ended");
 }
 
 #[test]
 fn r_gate_01_typescript_gets_an_error_for_a_lost_session() {
-    check_lost(Sdk::TypeScript, "legacy", "this session is over");
-    check_lost(Sdk::TypeScript, "first", "this session is over");
+    check_lost(Sdk::TypeScript, "legacy", "the session has ended");
+    check_lost(Sdk::TypeScript, "first", "the session has ended");
 }

@@ -20,7 +20,6 @@ mod support;
 #[path = "../../../trace/tests/trace/otlp.rs"]
 #[allow(
     dead_code,
-    unused_imports,
     reason = "the OTLP messages are shared with the tests of the trace crate, which use more of them"
 )]
 mod otlp;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use pegboard_catalog::{Catalog, ServerEntry};
+use pegboard_config::{Settings, code_server};
 use pegboard_guard::admit;
 use pegboard_model::{
-    ConfigHash, DiscoveryStatus, Layer, Limits, Origin, ServerName, ServerRecord, ServerSpec,
-    Template, Timeouts, Timestamp, Transport, TrustState,
+    DiscoveryStatus, HashKey, Limits, ServerName, ServerRecord, ServerSpec, Template, Timestamp,
+    Transport,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -128,31 +128,18 @@ fn free_name(wanted: &str, taken: &BTreeMap<ServerName, ServerEntry>) -> Option<
     free.next()
 }
 
+/// Returns a definition that is never started.
 fn spec(name: &ServerName) -> ServerSpec {
-    ServerSpec {
-        name: name.clone(),
-        transport: Transport::Stdio {
-            command: Template::literal("recorded"),
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            cwd: None,
-        },
-        enabled: true,
-        timeouts: Timeouts::default(),
-        ttl: Duration::ZERO,
-        max_age: Duration::ZERO,
-        description: None,
-        category: None,
-        policy: None,
-        policies: BTreeMap::new(),
-        tools: BTreeMap::new(),
-        rules: Default::default(),
-        origin: Origin {
-            layer: Layer::Flag,
-            file: None,
-            line: None,
-        },
-        approval: TrustState::Granted,
-        hash: ConfigHash([0; 32]),
-    }
+    let transport = Transport::Stdio {
+        command: Template::literal("recorded"),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        cwd: None,
+    };
+    code_server(
+        name.clone(),
+        transport,
+        &Settings::default(),
+        &HashKey([0; 32]),
+    )
 }

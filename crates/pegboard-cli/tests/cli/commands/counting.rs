@@ -105,7 +105,7 @@ fn r_ctx_06_recorded_lists_are_counted_without_any_server() {
         "{text}"
     );
     assert!(
-        text.contains("2 tools of 2 servers: 113 tokens when every definition is pushed"),
+        text.contains("2 tools of 2 servers: 113 tokens with all definitions"),
         "{text}"
     );
     assert!(

@@ -25,6 +25,10 @@ fn noisy(when: Moment, kind: NoiseKind, times: u32) -> Script {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the interval in which the memory is sampled"
+)]
 fn r_sec_12_k12_hostile_servers_are_discovered_within_128_mib_and_a_killed_process_restarts() {
     let home = Home::new();
     for number in 0..2 {

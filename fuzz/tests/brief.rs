@@ -1,6 +1,11 @@
 //! Runs every fuzz target over its seeds and over mutations of them. The mutations are the same in every run.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout
+)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -19,7 +19,9 @@ pub(crate) fn ids(input: &[u8]) -> bool {
     let value = String::from_utf8_lossy(value).into_owned();
     let sealed = sealer.seal("session", &value).unwrap();
     assert_eq!(sealer.open("session", &sealed), Some(value));
-    assert_eq!(sealer.open::<Value>("state", &sealed), None);
+    for purpose in ["state", "request"] {
+        assert_eq!(sealer.open::<Value>(purpose, &sealed), None);
+    }
     let other = Sealer::new(&[8; 32]);
     assert_eq!(other.open::<Value>("session", &sealed), None);
     let foreign = String::from_utf8_lossy(input);

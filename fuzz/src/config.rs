@@ -131,8 +131,7 @@ pub(crate) fn json(input: &[u8]) -> bool {
     own_file("config.json", input)
 }
 
-/// A file of another client, under two names. Pegboard's own entry never becomes a server. Passes if the file defines a
-/// server.
+/// A file of another client, under three names. Passes if the file defines a server.
 pub(crate) fn client_file(input: &[u8]) -> bool {
     in_folder(|folder| {
         let mut passed = false;
@@ -144,8 +143,7 @@ pub(crate) fn client_file(input: &[u8]) -> bool {
     })
 }
 
-/// The input is the URL of a server. An accepted URL is HTTP and has neither spaces nor control characters. Passes if it
-/// is accepted.
+/// The input is the URL of a server. An accepted URL is HTTP, and a rejected one is reported. Passes if it is accepted.
 pub(crate) fn server_url(input: &[u8]) -> bool {
     let Ok(url) = std::str::from_utf8(input) else {
         return false;

@@ -99,7 +99,7 @@ fn parse(text: &str) -> Option<(Method, &str, HeaderMap, &str)> {
 }
 
 /// A request without the token is refused, no request causes a server error, a session id that was not issued opens
-/// nothing, and every cursor is rejected. Passes if the request gets past the access check.
+/// no stream, and `tools/list` rejects every cursor. Passes if the request gets past the access check.
 pub(crate) fn request(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else {
         return false;

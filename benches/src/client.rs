@@ -157,7 +157,7 @@ impl Client {
         let is_stream = head.contains("chunked");
         self.body = end + 4;
         if is_stream {
-            // What takes longer than a moment is answered as a stream of events, which ends with the response.
+            // A request that takes longer gets a stream of events, which ends with the response.
             while !self.buffer.ends_with(LAST_CHUNK) {
                 self.read_more().await;
             }

@@ -44,7 +44,7 @@ pub(crate) const STRICT_LEVELS_MAX: usize = 10;
 pub(crate) const STRICT_ENUM_VALUES_MAX: usize = 1_000;
 /// Total number of characters of property names and enum values.
 pub(crate) const STRICT_CHARACTERS_MAX: usize = 120_000;
-/// An enum with more values than this …
+/// Number of values above which `STRICT_LONG_ENUM_CHARACTERS` limits an enum.
 pub(crate) const STRICT_LONG_ENUM: usize = 250;
-/// … may have this many characters in total.
+/// Total number of characters of an enum with more than `STRICT_LONG_ENUM` values.
 pub(crate) const STRICT_LONG_ENUM_CHARACTERS: usize = 15_000;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: listing, searching and describing tools never start or wait for a server that is already known.
 //! Invariant: the listed tools depend on the profile only, never on earlier requests of the session.
-//! Invariant: a server's result is forwarded to the client byte for byte.
+//! Invariant: a server's result is forwarded byte for byte, unless it is too large or not in the client's revision.
 //! Invariant: every buffer that a client can fill has a limit, and no client input causes a panic.
 
 #![allow(

@@ -19,7 +19,7 @@ pub struct ScoreExplanation {
     pub meaning: f32,
     /// The cosines with the document vector and the short vector.
     pub cosines: Option<(f32, f32)>,
-    /// The part of past calls.
+    /// The part of the search history.
     pub memory: f32,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Scratch {
     /// Cosines with the document and the short vector, by tool.
     pub(crate) document: Vec<f32>,
     pub(crate) short: Vec<f32>,
-    /// Scores by names and past calls, by tool; empty if there are none.
+    /// Scores by names and by the search history, by tool; empty if there are none.
     pub(crate) names: Vec<f32>,
     pub(crate) memory: Vec<f32>,
 }

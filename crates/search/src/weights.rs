@@ -77,10 +77,10 @@ pub(crate) const SERVER_SHARE: f32 = 0.3;
 
 /// Minimum similarity of a past query.
 pub(crate) const MEMORY_MIN_SIMILARITY: f32 = 0.5;
-/// Maximum bonus for past calls.
+/// Maximum bonus by the search history.
 pub(crate) const MEMORY_MAX: f32 = 0.8;
 
-/// Scores of name matches, above everything that words, meaning and memory can reach together.
+/// Scores of name matches, above everything that words, meaning and search history can reach together.
 pub(crate) const EXACT_NAME: f32 = 100.0;
 pub(crate) const PREFIX_NAME: f32 = 40.0;
 /// Additional score of a prefix, in proportion to the matched length.

@@ -1,4 +1,4 @@
-//! Test support for the other crates: a fake clock, specs in one line, waiting for conditions, looking at
+//! Test support for the other crates: a fake clock, specs in one line, waiting for conditions, inspecting
 //! processes, and MCP programs: `pegboard-hostile`, which misbehaves according to its [`Script`],
 //! `pegboard-replay`, which serves a recorded tool list, and both sides of the protocol's conformance suite,
 //! `pegboard-conformance-server` and `pegboard-conformance-client`. A scripted model, [`ModelServer`] and

@@ -111,7 +111,7 @@ pub(crate) fn common_version(offered_versions: &[String]) -> Option<&'static str
         .copied()
 }
 
-/// Returns the handshake of a modern server that was not asked anything yet.
+/// Returns the assumed handshake of a modern server that got no request yet.
 pub(crate) fn assumed_handshake(version: &str) -> Handshake {
     Handshake {
         era: Era::Modern,

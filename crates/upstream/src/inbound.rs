@@ -20,7 +20,7 @@ use crate::root_request::{self, RootsRequest};
 
 /// Protocol log messages of a server that are logged over the life of a connection.
 const LOG_MESSAGES: u64 = 10_000;
-/// Notifications buffered for subscribers. A slower subscriber gets a lag error and must look for itself.
+/// Notifications buffered for subscribers. A slower subscriber gets a lag error and must fetch the lists itself.
 const ANNOUNCEMENTS: usize = 256;
 
 /// Bytes kept of the first line that is not a message; more than is shown, because secrets are removed later.

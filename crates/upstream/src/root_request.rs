@@ -14,7 +14,7 @@ use crate::transport::{CallOrigin, ResponseSize};
 
 pub(crate) const METHOD: &str = "roots/list";
 
-/// How long a server may take to answer the ping that shows whether it requests roots.
+/// How long a server may take to respond to the ping that shows whether it requests roots.
 const PING_TIME: Duration = Duration::from_secs(1);
 /// How long the client may take before the first call is sent without roots.
 const CLIENT_TIME: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub(crate) struct RootsRequest {
 }
 
 impl RootsRequest {
-    /// Asks the session that owns the roots. Returns the frame with the response for the server.
+    /// Requests the roots from the session that owns them. Returns the frame with the response for the server.
     pub(crate) async fn respond(self) -> Option<String> {
         let roots = &self.callers.roots;
         let _answering = roots.open();
@@ -56,7 +56,7 @@ impl RootsRequest {
         };
         let known = match response {
             Some(Ok(response)) => roots.store(&session, &response),
-            // The client does not answer: its previous answer still holds.
+            // The client did not respond: its previous response stays valid.
             _ => roots.known(),
         };
         Some(result_response(&self.id, known.get()))
@@ -64,7 +64,7 @@ impl RootsRequest {
 }
 
 impl StdioRpc {
-    /// Lets the first call settle the roots before it is sent: a server that requests them in parallel to its first
+    /// Delivers the roots before the first call is sent: a server that requests them in parallel to its first
     /// call would run that call without them.
     pub(crate) async fn settle_roots(&self, origin: CallOrigin<'_>) {
         let callers = &self.inbound.callers;

@@ -43,7 +43,7 @@ struct RootsState {
 /// Held by the first call that can provide roots.
 pub(crate) struct RootsClaim<'a> {
     roots: &'a Roots,
-    /// Whether the server must be notified to ask again.
+    /// Whether the server must be notified to request them again.
     pub(crate) is_outdated: bool,
 }
 
@@ -135,7 +135,7 @@ impl Roots {
 }
 
 impl RootsClaim<'_> {
-    /// Waits until no request is open. Returns whether the server asked at all.
+    /// Waits until no request is open. Returns whether the server requested roots at all.
     pub(crate) async fn answered(&self) -> bool {
         self.roots.until(|state| state.open == 0).await;
         self.roots.lock().answered > 0
@@ -150,7 +150,7 @@ impl Drop for RootsClaim<'_> {
     }
 }
 
-/// A request that is being answered. Dropping it records the answer.
+/// A request that is being processed. Dropping it records the response.
 pub(crate) struct OpenRootsRequest<'a>(&'a Roots);
 
 impl Drop for OpenRootsRequest<'_> {

@@ -15,7 +15,7 @@ use crate::stdio_rpc::StdioRpc;
 use crate::subscriptions::{LISTEN, Subscriptions};
 use crate::transport::{ResponseSize, RpcRequest};
 
-/// The pause before a server is asked again that ended the stream of notifications.
+/// The delay before resubscribing to a server that ended the stream of notifications.
 const PAUSE: Duration = Duration::from_secs(5);
 
 type ListenRequest<'a> = Pin<Box<dyn Future<Output = ToolResult<RpcResponse>> + Send + 'a>>;

@@ -7,7 +7,7 @@ use crate::description_text::{SchemaObject, detail};
 use crate::keywords::{ANNOTATIONS, types_of};
 use crate::loss::LossKind;
 
-/// A schema that accepts what both accept, as far as it can be expressed. For annotations and keywords that cannot be
+/// Returns a schema for what both accept, as far as it can be expressed. For annotations and keywords that cannot be
 /// combined, the first schema wins.
 pub(crate) fn intersect(
     first: SchemaObject,

@@ -29,7 +29,7 @@ pub(super) enum Reply {
     Decided(ApprovalDecision),
     /// The client cancelled the elicitation. Headless clients do so without showing it, so this is not a refusal.
     Cancelled,
-    /// The client cannot ask.
+    /// The client does not support elicitation.
     Failed,
 }
 

@@ -18,7 +18,7 @@ use crate::hub::{Hub, Inner};
 use crate::telemetry::{FinishedRequest, OpenCall, TraceScope, outcome_of, transport_kind};
 
 impl Hub {
-    /// Calls a tool: checks the arguments, asks the policy gate, then starts or reuses the tool's server. An error of the
+    /// Calls a tool: checks the arguments and the policy, then starts or reuses the tool's server. An error of the
     /// tool itself is an `Ok` with `is_error`.
     ///
     /// # Errors

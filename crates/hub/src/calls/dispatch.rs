@@ -247,7 +247,7 @@ pub(super) fn options(
 }
 
 /// Refuses a read-only call of a tool that its server does not mark as read-only. The mark itself allows nothing; the
-/// policy gate is asked as for every call.
+/// policy gate decides as for every call.
 fn check_read_only(request: &CallRequest, view: &ToolView<'_>) -> ToolResult<()> {
     if !request.read_only || view.annotations().claims_read_only() {
         return Ok(());

@@ -35,7 +35,7 @@ impl Hub {
 
     /// The catalog is being read: renews, in the background, stale lists that can be fetched without starting a
     /// process. Lists older than `max_age` are renewed in any case. Servers whose first discovery failed are retried
-    /// after their pause if tools were needed before. Never blocks.
+    /// after their backoff if tools were needed before. Never blocks.
     pub fn refresh_stale_in_background(&self) {
         self.mark_stale();
         let is_needed = self.inner.discovery.is_needed();
@@ -96,7 +96,7 @@ impl Inner {
         }
     }
 
-    /// Starts a background discovery, unless the server may not start or is in its pause after failures.
+    /// Starts a background discovery, unless the server may not start or is in its backoff.
     pub(crate) fn refresh_in_background(
         self: &Arc<Self>,
         spec: Arc<ServerSpec>,

@@ -189,7 +189,7 @@ impl Inner {
             .await
     }
 
-    /// Refuses if the server is not running and in its pause after failures.
+    /// Refuses if the server is not running and in its backoff.
     fn check_pause(&self, spec: &ServerSpec) -> ToolResult<()> {
         match self.slots.get(&spec.name) {
             Some(slot) if slot.running().is_none() => slot.check_pause(&spec.hash),

@@ -38,12 +38,12 @@ use crate::tasks::Tasks;
 /// How many received lists are checked concurrently; each check takes a thread.
 const CONCURRENT_ADMISSIONS: usize = 2;
 
-/// Whether a discovery respects the pause after failures.
+/// Whether a discovery respects the backoff after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backoff {
-    /// Refuse while the server is in its pause.
+    /// Refuse while the server is in its backoff.
     Respect,
-    /// Ignore the pause, because a person or a call asked for this server.
+    /// Ignore the backoff, because a person or a call needs this server.
     Ignore,
 }
 

@@ -1,4 +1,4 @@
-//! Refreshing servers: on request, and before the first answer.
+//! Refreshing servers: on request, and before the first response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,7 +150,7 @@ impl Hub {
         Ok(join_all(work).await)
     }
 
-    /// Discovers the servers that were never tried, concurrently, and waits at most until the answer deadline.
+    /// Discovers the servers that were never tried, concurrently, and waits for at most `answer_deadline`.
     /// Discoveries that take longer continue in the background, and later calls do not wait for them again. Servers
     /// whose last attempt failed are not waited for; [`Hub::refresh_stale_in_background`] retries them.
     pub async fn ensure_known(&self) -> PendingDiscoveries {
@@ -291,7 +291,7 @@ impl Inner {
             error.is_some_and(|error| error.reason == Reason::ServerBackoff)
         };
         if outcome.as_ref().is_some_and(is_left_alone) {
-            // It joined a discovery that respected the pause.
+            // It joined a discovery that respected the backoff: discover again without it.
             outcome = self
                 .discover_once(spec.clone(), trace, Backoff::Ignore)
                 .await;
@@ -322,7 +322,7 @@ impl Inner {
         may_start(spec).is_ok() && self.discovery.age(spec).is_none()
     }
 
-    /// The servers that the next answer waits for: those never tried and, with `stale_refresh = "always"`, stale
+    /// Servers that the next response waits for: those never tried and, with `stale_refresh = "always"`, stale
     /// ones. A server whose last attempt failed, or took too long in another process, is not waited for.
     fn needed_now(&self, only: Option<&ServerName>) -> Vec<Arc<ServerSpec>> {
         let strict = self.settings.stale_refresh == StaleRefresh::Always;

@@ -1,4 +1,4 @@
-//! Search by meaning: an injected encoder, vectors computed in the background, and the memory of searches that led to
+//! Search by meaning: an injected encoder, vectors computed in the background, and the history of searches that led to
 //! a call.
 
 mod finder;
@@ -44,7 +44,7 @@ pub trait Encoder: Send + Sync {
     /// Releases memory that can be loaded again, because nothing is encoded for a while. The encoder stays usable.
     fn release_memory(&self) {}
 
-    /// Encodes a query vector for the search memory.
+    /// Encodes a query vector for the search history.
     fn pack(&self, query: &[f32]) -> Vec<u8>;
 
     /// The cosine between a query and a remembered one; `None` if that one cannot be read.
@@ -74,7 +74,7 @@ struct Meaning {
     requests: AtomicUsize,
 }
 
-/// Search by meaning and the memory of past searches.
+/// Search by meaning and the search history.
 pub(crate) struct MeaningSearch {
     /// `None` without an encoder.
     meaning: Option<Meaning>,

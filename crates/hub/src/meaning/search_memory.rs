@@ -1,4 +1,4 @@
-//! The optional memory of searches that led to a successful call.
+//! The optional search history: searches that led to a successful call.
 //!
 //! A call counts only if it follows a search of the same session that showed the tool, once per search, and only if
 //! it succeeded. A tool's gain is capped and the number of queries per tool is limited, so that a server cannot

@@ -10,7 +10,7 @@ use crate::hub::Hub;
 use crate::telemetry::new_trace;
 
 impl Hub {
-    /// Replaces the global policy rules. The servers carry the rules, too: call this before [`Hub::apply`] with the
+    /// Replaces the global policy rules. Server specs refer to them, too: call this before [`Hub::apply`] with the
     /// servers of the same configuration.
     pub fn set_rules(&self, rules: Arc<GlobalRules>) {
         if self.inner.catalog.set_rules(rules) {

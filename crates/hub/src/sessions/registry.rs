@@ -1,4 +1,4 @@
-//! The connected sessions: clients of the gateway and embedding programs. Whoever serves a session records its
+//! The connected sessions: clients of the gateway and embedding programs. The code that serves a session records its
 //! requests here.
 
 use std::collections::HashMap;

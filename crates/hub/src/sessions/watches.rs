@@ -1,4 +1,4 @@
-//! Resource subscriptions: a server is asked once, however many sessions watch the resource.
+//! Resource subscriptions: one subscription at the server, however many sessions watch the resource.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -172,7 +172,7 @@ impl Drop for PendingWatch<'_> {
     fn drop(&mut self) {
         if !self.kept {
             lock(&self.inner.sessions.watches).remove(self.session, self.server, self.uri);
-            // A restart may have asked the server for it in the meantime.
+            // A restart may have subscribed at the server in the meantime.
             self.inner.sync_watches_in_background(self.server);
         }
     }

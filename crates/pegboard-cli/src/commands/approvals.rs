@@ -83,7 +83,7 @@ async fn decide(hub: &Hub, id: &str, decision: ApprovalDecision, output: &Output
     Ok(())
 }
 
-/// Shows each pending call as it arrives, until interrupted. While this runs, the hub accepts approval requests.
+/// Shows each pending call as it arrives, until interrupted. While this runs, tools that ask if possible do.
 async fn watch(hub: &Hub, output: &Output) -> CommandResult {
     let mut inbox = hub.watch_approvals()?;
     let stop = interrupted();

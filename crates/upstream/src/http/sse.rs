@@ -26,8 +26,7 @@ pub(crate) struct Parser {
     last_id: Option<String>,
     /// How long the server wants clients to wait before reconnecting.
     retry: Option<Duration>,
-    /// A `\r` ended the last line, so a following `
-    /// ` belongs to it.
+    /// A `\r` ended the last line, so a following `\n` belongs to it.
     after_return: bool,
     is_first_line: bool,
     limit: usize,

@@ -81,7 +81,7 @@ pub(super) async fn one(
     ))
 }
 
-/// Returns the health of one server. Nothing is started or asked.
+/// Returns the health of one server. No server is started or contacted.
 #[utoipa::path(
     get,
     operation_id = "getServerHealth",

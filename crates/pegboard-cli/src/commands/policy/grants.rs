@@ -70,7 +70,7 @@ pub(super) fn revoke(tool: &str, global: &Global, output: &Output) -> CommandRes
                 .map(|grant| grant.exposed.clone())
                 .take(3)
                 .collect();
-            return Err(ToolError::new(Reason::ToolUnknown, message)
+            return Err(ToolError::new(Reason::GrantUnknown, message)
                 .with_remedy("List grants with `pegboard policy grants`.")
                 .with_nearest(names)
                 .into());

@@ -1,4 +1,4 @@
-// A browser that is watched: whatever a page does wrong fails the script, whichever step it is in.
+// A browser whose errors are recorded: an error of a page fails the script in any step.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -6,10 +6,10 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-/** How long anything may take: these machines are small and busy. */
+/** The timeout of every step; test machines can be slow. */
 export const PATIENCE = 60_000;
 
-/** What the test tells the script, as JSON on standard input. */
+/** The parameters of the script, as JSON on standard input. */
 export const told = JSON.parse(readFileSync(0, "utf8"));
 
 const require = createRequire(`${told.modules}/browser/package.json`);
@@ -17,7 +17,7 @@ const { chromium } = require("playwright-core");
 
 const faults = [];
 
-/** Notes what a page must never do. */
+/** Records errors of a page. */
 function watch(page) {
   const note = (text) => faults.push(`${page.url()}: ${text}`);
   page.on("console", (message) => {
@@ -34,7 +34,7 @@ function watch(page) {
   page.setDefaultTimeout(PATIENCE);
 }
 
-/** Opens a browser with one person in it. */
+/** Opens a browser with one profile. */
 export async function openBrowser(options = {}) {
   const isRoot = process.getuid?.() === 0;
   const browser = await chromium.launch({ executablePath: told.chromium, args: isRoot ? ["--no-sandbox"] : [] });
@@ -53,7 +53,7 @@ export async function logIn(context) {
   return page;
 }
 
-/** Waits until the page hears events. */
+/** Waits until the page receives events. */
 export async function isLive(page) {
   await page.locator('#live[data-state="on"]').waitFor({ state: "attached" });
 }
@@ -73,7 +73,7 @@ export async function picture(page, name) {
   await page.screenshot({ path: join(told.pictures, `${name}.png`), animations: "disabled" });
 }
 
-/** A step in which a request is refused on purpose: the browser's own note of it is no fault. */
+/** A step in which a request is refused on purpose; the browser's error message about it is ignored. */
 export async function refused(status, work) {
   const before = faults.length;
   await work();
@@ -81,7 +81,7 @@ export async function refused(status, work) {
   faults.push(...others);
 }
 
-/** A step in which Pegboard is not there: what the browser notes of that is no fault. */
+/** A step in which Pegboard is not running; the browser's error messages about it are ignored. */
 export async function away(work) {
   const before = faults.length;
   const result = await work();
@@ -90,7 +90,7 @@ export async function away(work) {
   return result;
 }
 
-/** Ends the browser, and fails when any page did wrong. */
+/** Closes the browser, and fails if a page had an error. */
 export async function finish(browser) {
   await browser.close();
   assert.deepEqual(faults, []);
@@ -111,7 +111,7 @@ export async function script(options, work) {
   }
 }
 
-/** A real MCP client, connected over HTTP. It cannot be asked anything itself. */
+/** A real MCP client, connected over HTTP, without elicitation. */
 export async function connectClient() {
   const clients = createRequire(`${told.modules}/clients/package.json`);
   const load = (name) => import(pathToFileURL(clients.resolve(`@modelcontextprotocol/sdk/${name}`)));

@@ -1,9 +1,9 @@
-// Ten thousand tools: what is in the page stays little, and filtering finds the one.
+// Ten thousand tools: the page stays small, and the filter finds a tool.
 
 import assert from "node:assert/strict";
 import { isLive, logIn, picture, script, step, told } from "./harness.mjs";
 
-/** Elements of a page at the most. */
+/** Maximum number of elements of a page. */
 const ELEMENTS = 2_500;
 
 await script({}, async (context) => {

@@ -1,4 +1,4 @@
-// Nothing runs with values that nobody wrote: empty required fields are refused at the field, and the result of a call
+// Nothing runs with values that were not entered: empty required fields are refused at the field, and the result of a call
 // is in view.
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-// Pegboard is started again under an open page: the login counts on. A login that is over leads to the login page.
+// Pegboard restarts while a page is open: the login stays valid. An expired login leads to the login page.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-// Every screen in light, in dark and at 400 pixels: a picture of each, and what a machine can judge of it.
+// Every screen in light, in dark and at 400 pixels: a screenshot and automatic accessibility checks of each.
 
 import assert from "node:assert/strict";
 import { connectClient, isLive, logIn, openBrowser, picture, refused, script, step, told } from "./harness.mjs";
@@ -21,7 +21,7 @@ const SCREENS = {
   "not-found": "/servers/nowhere",
 };
 
-/** What is wrong with a page for people who cannot see or point well. */
+/** Returns the accessibility problems of a page. */
 function judged() {
   const problems = [];
   const isSeen = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });

@@ -1,4 +1,4 @@
-//! Pipes in place of state files do not block any command.
+//! Named pipes instead of state files do not block any command.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 // A server of the revisions with a handshake over stdio, with one tool for each thing a gateway has to
 // pass on. `modern_server.py` has the same tools for the stateless revision. The SDK's folder comes from
-// the environment, because this file does not lie beside `node_modules`.
+// the environment, because this file is not next to `node_modules`.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -23,7 +23,7 @@ tool('add', 'Add two whole numbers.', { a: z.number(), b: z.number() }, async ({
   structuredContent: { result: a + b },
 }));
 
-/** Reports steps; each next one begins when the client noted that it heard of the last. */
+/** Reports steps. Each step begins when the client has recorded the notification of the previous one. */
 async function reportSteps(count, notes, { _meta, sendNotification }) {
   for (let step = 1; step <= count; step++) {
     const params = { progressToken: _meta?.progressToken, progress: step, total: count, message: `step ${step}` };

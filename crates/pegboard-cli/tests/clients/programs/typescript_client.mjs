@@ -1,4 +1,4 @@
-// A client on the TypeScript SDK that goes through all that a gateway has to do for it.
+// A client with the TypeScript SDK that uses every feature of the gateway.
 //
 // `typescript_client.mjs TASK` reads what it needs as one line of JSON from standard input and writes what it
 // saw as one line of JSON: a table from step to observation, where a step that failed holds the error.
@@ -153,7 +153,7 @@ async function calls({ call }, server, notes) {
     const heard = [];
     const file = `${notes}/${server}-${tool}`;
     const onprogress = ({ progress, total, message }) => {
-      // Without a total it is the SDK itself, which reports that it answers a question.
+      // Without a total it is the SDK itself, which reports that it handles a request of the server.
       if (total === undefined) return;
       heard.push([progress, total, message]);
       appendFileSync(file, `heard ${progress}\n`);
@@ -209,7 +209,7 @@ async function offers({ client }) {
   }
 }
 
-/** In a profile that lists every tool, a server that grows is told to the client. */
+/** In a profile that lists every tool, the client is notified when a server adds a tool. */
 async function changes(wish) {
   let tell;
   const told = new Promise(resolve => (tell = resolve));
@@ -220,7 +220,7 @@ async function changes(wish) {
   };
   await step('grow', async () => {
     const before = await grown();
-    // A server announces changes to those who listen, and it is listened to once it runs.
+    // A server notifies its subscribers, and Pegboard subscribes once the server runs.
     await call(`${wish.server}__add`, { a: 1, b: 1 });
     await call(`${wish.server}__grow`, {});
     await told;
@@ -229,7 +229,7 @@ async function changes(wish) {
   await client.close();
 }
 
-/** Calls before and after the gateway was started again; says `ready` between. */
+/** Calls before and after a restart of the gateway; prints `ready` in between. */
 async function restart(wish) {
   const { client, call, transport } = await connect(wish, 'lazy');
   const add = async () => words(await call('modern__add', { a: 1, b: 1 }));

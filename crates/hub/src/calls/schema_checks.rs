@@ -77,12 +77,10 @@ impl SchemaChecks {
 
     /// Returns the check of a tool's results; `None` if the tool declares no usable `outputSchema`.
     pub(crate) fn output_check(&self, tool: &ToolView<'_>) -> Option<OutputCheck> {
-        let schema = output_schema_of(tool.definition())?;
         let output = self.ready_for(tool).output;
-        let check = output
-            .get_or_init(|| ArgumentValidator::new(schema))
-            .is_some();
-        check.then_some(OutputCheck(output))
+        let prepare = || output_schema_of(tool.definition()).and_then(ArgumentValidator::new);
+        let is_usable = output.get_or_init(prepare).is_some();
+        is_usable.then_some(OutputCheck(output))
     }
 
     fn ready_for(&self, tool: &ToolView<'_>) -> PreparedSchema {
@@ -134,10 +132,6 @@ fn schema_of(definition: &str) -> &str {
 }
 
 fn output_schema_of(definition: &str) -> Option<&str> {
-    // Most tools have none: a search for the word is far quicker than parsing the definition.
-    if !definition.contains("outputSchema") {
-        return None;
-    }
     let parts = serde_json::from_str::<DefinitionParts<'_>>(definition).ok()?;
     parts.output_schema.map(RawValue::get)
 }

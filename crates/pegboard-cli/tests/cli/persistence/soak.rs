@@ -103,7 +103,7 @@ fn r_sec_12_l06_memory_files_and_threads_stay_flat_under_load_with_faults() {
     let (mut samples, mut requests, mut answered) = (Vec::new(), 0u64, 0u64);
     for sample in 0..SAMPLES {
         let end = Instant::now() + step;
-        // Every other sample is a quiet one, as every day has its night: what is idle is released.
+        // Every fourth sample has little load, so that idle resources can be released.
         let is_busy = sample % 4 != 3;
         while Instant::now() < end {
             requests += 1;

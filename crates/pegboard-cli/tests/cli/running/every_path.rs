@@ -106,7 +106,7 @@ fn by_every_path(policy: &str) -> Vec<(&'static str, String, usize)> {
     let home = Home::new();
     let count = home.path("count");
     let script = Script::new().tools(["drop"]).count_in(&count);
-    // Nobody can be asked, and no call waits in the inbox.
+    // No approval channel is available, and no call waits in the inbox.
     home.write(
         "config/config.toml",
         "[settings]\napproval_timeout = '0s'\n[profiles.plain]\nmode = 'direct'\n",

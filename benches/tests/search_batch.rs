@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "these are tests"
+    reason = "a test fails by panicking"
 )]
 
 use std::io::Write;
@@ -24,7 +24,7 @@ const CORPUS: &[(&str, &str, &str)] = &[
         "resize",
         "Changes the width and height of a picture.",
     ),
-    ("sky", "forecast", "Tells tomorrow's weather for a place."),
+    ("sky", "forecast", "Returns tomorrow's weather for a place."),
 ];
 
 fn corpus() -> String {
@@ -57,7 +57,7 @@ fn run(catalog: &str, method: &str, queries: &str) -> Output {
 #[test]
 fn a_catalog_is_searched_query_by_query() {
     let queries = concat!(
-        "{\"id\": \"q1\", \"query\": \"write a letter to somebody\", \"k\": 2}\n",
+        "{\"id\": \"q1\", \"query\": \"write a letter to a person\", \"k\": 2}\n",
         "\n",
         "{\"id\": 7, \"query\": \"will it rain\"}\n",
     );

@@ -19,7 +19,7 @@ use crate::block_on;
 const HOST: &str = "127.0.0.1:7332";
 const TOKEN: &str = "token-of-the-fuzz-target";
 
-/// Stands for the id of a session that the target opened.
+/// A placeholder for the id of a session that the target opened.
 const SESSION: &str = "{session}";
 
 /// There are no servers.

@@ -19,6 +19,7 @@ mod arguments;
 mod client_lines;
 mod config;
 mod http;
+mod import;
 mod lines;
 mod messages;
 mod sealed;
@@ -47,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     target("config_yaml", config::yaml),
     target("config_json", config::json),
     target("client_file", config::client_file),
+    target("client_import", import::clients),
     target("server_url", config::server_url),
     target("resource_uri", uris::resources),
     target("sealed_id", sealed::ids),

@@ -24,6 +24,7 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
             cwd: None,
         },
         enabled: true,
+        share: Default::default(),
         timeouts: Timeouts::default(),
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),
@@ -38,7 +39,7 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
             file: None,
             line: None,
         },
-        approval: TrustState::Granted,
+        trust_state: TrustState::Granted,
         hash: ConfigHash([1; 32]),
     }
 }

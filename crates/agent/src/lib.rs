@@ -12,11 +12,6 @@
 //! Invariant: errors are values. A failing provider ends the run, a failing tool or server is reported to the
 //! model, and nothing panics.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare, and callers read their fields"
-)]
-
 // The loop.
 mod agent;
 mod budget;
@@ -47,7 +42,9 @@ pub use budget::{Budget, BudgetExceeded};
 pub use content::Content;
 pub use definitions::{Definitions, Loading};
 pub use event::AgentEvent;
-pub use message::{Conversation, Message, ToolOutput, ToolOutputBody, ToolUse, ToolUseKind};
+pub use message::{
+    Conversation, Message, ToolOutput, ToolOutputBody, ToolUse, ToolUseKind, parse_arguments,
+};
 pub use openai::OpenAi;
 pub use provider::{FinishReason, ModelError, Provider, Turn, TurnDelta, TurnRequest, Usage};
 pub use render::render_tools;

@@ -61,6 +61,19 @@ pub struct ToolUse {
     pub kind: ToolUseKind,
 }
 
+/// Returns the arguments that a model wrote. A JSON text, as OpenAI sends it, is parsed; an empty one stands for no
+/// arguments.
+///
+/// # Errors
+/// Fails with the reason if the text is not JSON.
+pub fn parse_arguments(arguments: Value) -> Result<Value, String> {
+    match arguments {
+        Value::String(text) if text.trim().is_empty() => Ok(Value::Null),
+        Value::String(text) => serde_json::from_str(&text).map_err(|error| error.to_string()),
+        value => Ok(value),
+    }
+}
+
 /// The kind of output that a call expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -30,6 +30,10 @@ const THROUGH_CALL_TOOL: &str = "; all through call_readonly_tool.";
 pub struct Toolbox {
     pub(crate) hub: Hub,
     pub(crate) session: SessionId,
+    /// The caller's name in approval requests.
+    client: Option<Arc<str>>,
+    /// Whether the session can make more calls.
+    is_lasting: bool,
     pub(crate) result_store: Arc<ResultStore>,
     result_tokens: usize,
 }
@@ -52,8 +56,24 @@ impl Toolbox {
         Self {
             hub,
             session,
+            client: None,
+            is_lasting: true,
             result_store: Arc::new(ResultStore::new(limits)),
             result_tokens: result_tokens.max(1),
+        }
+    }
+
+    /// Returns a toolbox for another session, with the same stored results. `client` is its name in approval requests;
+    /// a session that is not lasting cannot make another call, so tools are not allowed for the session.
+    #[must_use]
+    pub fn for_session(&self, session: SessionId, client: Arc<str>, is_lasting: bool) -> Self {
+        Self {
+            hub: self.hub.clone(),
+            session,
+            client: Some(client),
+            is_lasting,
+            result_store: self.result_store.clone(),
+            result_tokens: self.result_tokens,
         }
     }
 
@@ -171,8 +191,11 @@ impl Toolbox {
         let tool = args.tool_name.as_str();
         let arguments = coerce_arguments(&args.arguments)?;
         let mut request = CallRequest::new(self.session.clone(), tool, arguments);
+        request.client = Some("agent".into());
         request.span = span.cloned();
         request.read_only = args.read_only;
+        request.client = self.client.clone();
+        request.is_lasting = self.is_lasting;
         let outcome = self.hub.call(&request).await?;
         if outcome.kind == OutcomeKind::InputRequired {
             let message =

@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_guard::{PolicySubject, effective_policy, shorten};
 use pegboard_model::{
-    DiscoveryStatus, EffectivePolicy, Policy, ServerName, ServerRecord, ServerSpec, ToolOverride,
-    TrustState,
+    DiscoveryStatus, EffectivePolicy, Policy, ServerName, ServerRecord, ServerSpec,
+    SharingDecision, ToolOverride, TrustState,
 };
 
 use crate::look_alike::remarks;
 use crate::search::SearchData;
+use crate::sharing::decide_sharing;
 use crate::topic::categories;
 use crate::view::ToolView;
 
@@ -32,6 +33,8 @@ pub struct ServerEntry {
     by_name: Arc<OnceLock<Box<[usize]>>>,
     /// Remarks on look-alike names, by position in the record; built on first use.
     remarks: Arc<OnceLock<HashMap<usize, Box<str>>>>,
+    /// Which clients share the server; decided on first use.
+    sharing: Arc<OnceLock<SharingDecision>>,
     /// Data for searches in the server's tools.
     pub(crate) search_data: Arc<SearchData>,
 }
@@ -114,6 +117,7 @@ impl ServerEntry {
             listed,
             by_name: Arc::default(),
             remarks: Arc::default(),
+            sharing: Arc::default(),
             search_data: Arc::default(),
         }
     }
@@ -137,6 +141,12 @@ impl ServerEntry {
         self
     }
 
+    /// Returns which clients share one instance of the server.
+    pub fn sharing(&self) -> &SharingDecision {
+        let decide = || decide_sharing(&self.spec, &self.record);
+        self.sharing.get_or_init(decide)
+    }
+
     /// Returns the server's name.
     pub fn name(&self) -> &ServerName {
         &self.spec.name
@@ -153,7 +163,7 @@ impl ServerEntry {
 
     /// Returns whether the server's tools are offered: the server is enabled and trusted.
     pub fn is_offered(&self) -> bool {
-        self.spec.enabled && self.spec.approval == TrustState::Granted
+        self.spec.enabled && self.spec.trust_state == TrustState::Granted
     }
 
     /// Returns whether the tools were never discovered, or were discovered with another configuration.

@@ -198,7 +198,7 @@ impl Catalog {
 /// Returns the error for a server that is not offered, or `None` if it is offered.
 pub(crate) fn refusal(entry: &ServerEntry) -> Option<ToolError> {
     let server = entry.name();
-    let (reason, message) = match entry.spec.approval {
+    let (reason, message) = match entry.spec.trust_state {
         TrustState::Pending => (
             Reason::ServerPending,
             format!("server `{server}` is not trusted yet"),

@@ -5,11 +5,6 @@
 //! Invariant: building and listing a catalog parses no tool definition; only describing and searching tools does.
 //! Invariant: every listing is sorted by exposed name, and equal catalogs produce equal bytes.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare, and callers read their fields"
-)]
-
 mod conflict;
 mod delta;
 mod describe;
@@ -28,6 +23,7 @@ mod resolved;
 mod sample;
 mod sample_pattern;
 mod search;
+mod sharing;
 mod snapshot;
 mod static_tool;
 mod statistics;
@@ -53,6 +49,7 @@ pub use search::{
     Hit, LexicalSearch, PastSearch, ScoreExplanation, SearchRequest, SearchResults,
     SemanticCoverage, ToolSearch, ToolVectors,
 };
+pub use sharing::decide_sharing;
 pub use snapshot::Catalog;
 pub use static_tool::{STATIC_CATEGORY, StaticTool};
 pub use statistics::{CacheStatistics, CachedServer, OfferedCounts, ServerCounts, Statistics};

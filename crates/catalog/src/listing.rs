@@ -69,14 +69,14 @@ pub fn write_listing(
         .enumerate()
     {
         let comma = if position > 0 { "," } else { "" };
-        let approval = match entry.spec.approval {
+        let trust_state = match entry.spec.trust_state {
             TrustState::Granted => "granted",
             TrustState::Pending => "pending",
             TrustState::Changed => "changed",
         };
         write!(
             out,
-            "{comma}\"{}\":{{\"status\":\"{}\",\"stale\":{},\"enabled\":{},\"approval\":\"{approval}\",\"tools\":{}}}",
+            "{comma}\"{}\":{{\"status\":\"{}\",\"stale\":{},\"enabled\":{},\"trust_state\":\"{trust_state}\",\"tools\":{}}}",
             entry.name(),
             entry.status().as_str(),
             entry.stale,

@@ -100,7 +100,7 @@ impl Catalog {
             let servers = &mut counts.servers;
             servers.total += 1;
             servers.disabled += usize::from(!entry.spec.enabled);
-            servers.pending += usize::from(entry.spec.approval != TrustState::Granted);
+            servers.pending += usize::from(entry.spec.trust_state != TrustState::Granted);
             servers.stale += usize::from(entry.stale);
             match entry.status() {
                 DiscoveryStatus::Never => servers.never += 1,

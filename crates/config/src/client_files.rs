@@ -50,7 +50,8 @@ pub(crate) fn is_client_file(source: &SourceText) -> bool {
 /// Whether a server entry in another program's file starts or reaches Pegboard itself.
 pub(crate) fn is_pegboard(server: &Entry, port: Option<u16>) -> bool {
     let port = port.unwrap_or(DEFAULT_PORT);
-    match (server.node.get("command"), url_of(&server.node)) {
+    let command = server.node.get("command").or(server.node.get("cmd"));
+    match (command, url_of(&server.node)) {
         (Some(command), None) => is_own_command(&command.node, server.node.get("args"), port),
         (None, Some(url)) => is_own_address(url, port, server.key.eq_ignore_ascii_case("pegboard")),
         _ => false,
@@ -58,7 +59,7 @@ pub(crate) fn is_pegboard(server: &Entry, port: Option<u16>) -> bool {
 }
 
 fn url_of(server: &Node) -> Option<&str> {
-    let keys = ["url", "serverUrl", "httpUrl"];
+    let keys = ["url", "serverUrl", "httpUrl", "uri", "baseUrl"];
     keys.iter().find_map(|key| server.get(key))?.node.text()
 }
 

@@ -44,7 +44,7 @@ pub fn masked_command_line(transport: &Transport) -> String {
 }
 
 /// Quotes a word for a shell and escapes characters that are invisible.
-pub(crate) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./${}~-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(shown, "run --token *** *** ***${TOKEN} plain");
         assert!(
             command_line(&transport).contains("canary"),
-            "who agrees sees all"
+            "everything is shown before it is trusted"
         );
     }
 

@@ -68,8 +68,8 @@ pub(crate) fn written_secrets(
     found
 }
 
-/// Suggests a name for the secret, from the server's name and the flag before it.
-fn secret_name(server: &ServerName, before: Option<&str>, arg: &str) -> String {
+/// Suggests a name for the secret in an argument, from the server's name and the flag before it.
+pub fn secret_name(server: &ServerName, before: Option<&str>, arg: &str) -> String {
     let flag = match arg.split_once('=') {
         Some((flag, _)) => Some(flag),
         None => before.filter(|flag| flag.starts_with("--") && !flag.contains('=')),

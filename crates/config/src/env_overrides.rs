@@ -26,6 +26,12 @@ pub(crate) fn has_env_overrides(env: &Environment) -> bool {
         .any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix)))
 }
 
+/// Returns the names of the variables that can change a server.
+pub(crate) fn override_names(server: &str) -> [String; 3] {
+    let prefix = server.to_ascii_uppercase();
+    [URL, KEY, ENABLED].map(|suffix| format!("{prefix}{suffix}"))
+}
+
 /// A server key that an environment variable has set.
 pub(crate) struct EnvOverride {
     pub(crate) key: String,

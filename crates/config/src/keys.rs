@@ -4,7 +4,7 @@
 //! unknown keys, masking, the JSON Schema and `docs/configuration-reference.md` are derived from it.
 
 use pegboard_model::{
-    AskDestructive, AskVia, ClientApproval, Policy, RefreshOnStart, StaleRefresh,
+    AskDestructive, AskVia, ClientApproval, Policy, RefreshOnStart, Share, StaleRefresh,
 };
 use serde_json::{Map, Value, json};
 
@@ -188,6 +188,7 @@ impl_words! {
     ClientApproval: Call, Session;
     Policy: Allow, Ask, Deny, Disable;
     RefreshOnStart: Unknown, Stale, All;
+    Share: Auto, User, Project, Session;
     StaleRefresh: Background, Always;
 }
 

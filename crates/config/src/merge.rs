@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{ClientRequests, Layer, PolicyRule};
+use pegboard_model::{ClientRequests, Layer, PolicyRule, ShareScope};
 
 use crate::command_line::masked_command_line;
 use crate::env_overrides::{
@@ -35,6 +35,8 @@ pub(crate) struct MergedServer<'n> {
     pub(crate) user_rules: Vec<PolicyRule>,
     /// Client requests that the user's own file permits for such a server.
     pub(crate) user_requests: ClientRequests,
+    /// The scope that the user's own file sets for such a server.
+    pub(crate) user_share: Option<ShareScope>,
 }
 
 impl<'n> MergedServer<'n> {
@@ -49,6 +51,7 @@ impl<'n> MergedServer<'n> {
             env_overrides: Vec::new(),
             user_rules: Vec::new(),
             user_requests: ClientRequests::default(),
+            user_share: None,
         }
     }
 
@@ -100,6 +103,16 @@ impl MergedServer<'_> {
             _ => self.user_requests,
         }
     }
+
+    /// Returns the scope that a file of this layer cannot widen when it redefines the server.
+    fn share_to_keep(&self, by: Layer) -> Option<ShareScope> {
+        match &self.definition {
+            Some(own) if by == Layer::Project && self.layer != Layer::Project => {
+                own.options.share.scope()
+            }
+            _ => self.user_share,
+        }
+    }
 }
 
 pub(crate) fn merge_servers<'n>(
@@ -131,6 +144,7 @@ pub(crate) fn merge_servers<'n>(
                 Some(old) => {
                     new.replaces = old.shown_place();
                     new.own = old.own_server(file.layer);
+                    new.user_share = old.share_to_keep(file.layer);
                     new.user_requests = old.requests_to_keep(file.layer);
                     new.user_rules = old.rules_to_keep(file.layer);
                     *old = new;

@@ -118,8 +118,8 @@ fn same_letters(text: &str) -> Option<ServerName> {
 /// Shortens a name that is too long: whole words and a hash of the full name, so that the result does not depend on
 /// other servers. For a name such as `io.github.user/weather` the part after the `/` is used.
 fn short_form(text: &str) -> Option<ServerName> {
-    let telling = text.rsplit('/').next().unwrap_or(text);
-    let words = ServerName::corrected(telling)?;
+    let last_part = text.rsplit('/').next().unwrap_or(text);
+    let words = ServerName::corrected(last_part)?;
     let room = SERVER_NAME_MAX - HASH_LENGTH - 1;
     let kept = match words.get(..room) {
         // Drop a truncated word, unless it is the only one.

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r_sec_07_only_this_user_and_root_are_no_other_user() {
+    fn r_sec_07_this_user_and_root_do_not_count_as_other_users() {
         assert!(is_other(1001, 1000));
         assert!(!is_other(1000, 1000));
         assert!(!is_other(0, 1000));

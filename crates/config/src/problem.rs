@@ -101,7 +101,7 @@ impl Problem {
             self.line = Some(source.line_of(offset));
             return self;
         }
-        let (line, column) = source.place(offset);
+        let (line, column) = source.line_and_column(offset);
         let shown = source.shown_line(offset);
         self.line = Some(line);
         self.column = Some(column);

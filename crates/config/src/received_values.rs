@@ -51,7 +51,7 @@ const ENV_OVERRIDE: &str = "the variable's name begins with the server's name";
 const ALLOWED: &str = "it is listed in your setting `env_allow`";
 
 impl ReceivedValue {
-    /// Describes what is received and by whom in one sentence.
+    /// Describes in one sentence what is received, and which program or host receives it.
     pub fn sentence(&self) -> String {
         let Self {
             kind,

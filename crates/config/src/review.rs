@@ -27,7 +27,7 @@ pub struct TrustReview {
     /// The server.
     pub server: ServerName,
     /// Whether the server is trusted.
-    pub approval: TrustState,
+    pub trust_state: TrustState,
     /// The file that defines it.
     pub file: Option<String>,
     /// The line in the file, from 1.
@@ -109,9 +109,9 @@ impl TrustReview {
         });
         Self {
             server: spec.name.clone(),
-            approval: match &refused {
+            trust_state: match &refused {
                 Some(_) => TrustState::Pending,
-                None => spec.approval,
+                None => spec.trust_state,
             },
             file: spec.origin.file.as_deref().map(shown_path),
             line: spec.origin.line,

@@ -131,6 +131,16 @@ impl SecretStore {
         Ok(removed.is_some())
     }
 
+    /// Excludes other imports until the lock is dropped.
+    pub(crate) fn lock_imports(&self) -> Result<WriteLock, Problem> {
+        let path = self.path.with_file_name("import");
+        let failed = |error| Problem::io(&path, "lock", &error);
+        if let Some(folder) = path.parent() {
+            create_private_folder(folder).map_err(failed)?;
+        }
+        WriteLock::take(&path).map_err(failed)
+    }
+
     /// Like [`list`](Self::list), but empty if the file cannot be read.
     pub fn names(&self) -> Vec<SecretInfo> {
         self.list().unwrap_or_default()

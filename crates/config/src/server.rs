@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    ClientRequests, ConfigHash, Origin, Policy, ServerName, ServerRules, ServerSpec, Timeouts,
-    ToolOverride, Transport, TrustState,
+    ClientRequests, ConfigHash, Origin, Policy, ServerName, ServerRules, ServerSpec, Share,
+    Timeouts, ToolOverride, Transport, TrustState,
 };
 
 use crate::node::Entry;
@@ -37,6 +37,7 @@ pub(crate) struct ServerOptions {
     pub(crate) timeouts: Timeouts,
     pub(crate) ttl: Duration,
     pub(crate) max_age: Duration,
+    pub(crate) share: Share,
     pub(crate) description: Option<String>,
     pub(crate) category: Option<String>,
     pub(crate) policy: Option<Policy>,
@@ -57,6 +58,7 @@ impl ServerOptions {
             timeouts: settings.timeouts(),
             ttl: settings.ttl,
             max_age: settings.max_age,
+            share: Share::default(),
             description: None,
             category: None,
             policy: None,
@@ -119,7 +121,7 @@ impl Definition {
         self,
         name: ServerName,
         origin: Origin,
-        approval: TrustState,
+        trust_state: TrustState,
         hash: ConfigHash,
     ) -> ServerSpec {
         let client_requests = self.client_requests();
@@ -131,6 +133,7 @@ impl Definition {
             timeouts: options.timeouts,
             ttl: options.ttl,
             max_age: options.max_age,
+            share: options.share,
             description: options.description,
             category: options.category,
             policy: options.policy,
@@ -142,7 +145,7 @@ impl Definition {
                 ..ServerRules::default()
             },
             origin,
-            approval,
+            trust_state,
             hash,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_model::{Policy, Reason};
+use pegboard_model::{Policy, Reason, Share};
 use serde_json::json;
 
 use crate::keys::{ValueType, keys, words};
@@ -79,6 +79,11 @@ keys! {
     /// Whether the server may use the client's model. A project's server also needs `project_sampling` in your own file.
     "sampling": ValueType::Boolean,
         |server, entry, reader| server.options.sampling = reader.boolean(entry), { default: "`true`" };
+    /// Which clients [share](sharing.md) one process of the server. A project's file cannot share its server with
+    /// clients outside the project.
+    "share": ValueType::OneOf(words::<Share>),
+        |server, entry, reader| set(&mut server.options.share, reader.one_of(entry)),
+        { default: "`auto`", is_editable: true };
     /// Overrides of single tools, by the server's own names. A list, as other clients write it, has no effect.
     "tools": TOOLS, |server, entry, reader| server.options.read_tools(entry, reader), { default: "`{}`" };
     /// Time from the start of the server to the last page of its tools.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{HashKey, Layer, Origin, Reason, ServerName, Template, Transport, TrustState};
+use pegboard_model::{
+    HashKey, Layer, Origin, Reason, ServerName, Share, Template, Transport, TrustState,
+};
 
 use crate::definition_warnings::written_secrets;
 use crate::env_overrides::EnvOverride;
@@ -35,7 +37,10 @@ pub(crate) fn build_specs(
     let trust_store = from_project.then(|| {
         let file = TrustStore::file(&paths.state_dir);
         loaded.problems.extend(special_file_problem(&file));
-        loaded.contents.record(&file);
+        // The watcher compares with the file that the next write creates.
+        loaded
+            .contents
+            .record(&TrustStore::new_file(&paths.state_dir));
         TrustStore::open(&paths.state_dir)
     });
     for (name, server) in merged {
@@ -64,9 +69,9 @@ pub(crate) fn build_specs(
             run_in_project(&mut definition.transport, loaded.project.as_deref());
         }
         let hash = config_hash(&definition.transport, key);
-        let approval = match (&trust_store, &loaded.project) {
+        let trust_state = match (&trust_store, &loaded.project) {
             (Some(trust_store), Some(project)) if server.layer == Layer::Project => {
-                trust_store.approval(project, &parsed, &hash)
+                trust_store.state_of(project, &parsed, &hash)
             }
             _ => TrustState::Granted,
         };
@@ -98,7 +103,17 @@ pub(crate) fn build_specs(
                 loaded.problems.push(sampling_ignored(&name, server.place));
             }
         }
-        let mut spec = definition.into_spec(parsed.clone(), origin, approval, hash);
+        if server.layer == Layer::Project {
+            let written = definition.options.share;
+            let share = written.in_project(server.user_share);
+            definition.options.share = share;
+            if written != share && written != Share::Auto {
+                loaded
+                    .problems
+                    .push(wide_share_ignored(&name, share, server.place));
+            }
+        }
+        let mut spec = definition.into_spec(parsed.clone(), origin, trust_state, hash);
         spec.rules.client_requests = spec.rules.client_requests.and(most);
         let switch = server.env_overrides.iter().find(|key| key.key == "enabled");
         spec.rules.enabled_by = switch.map(|key| key.variable.clone());
@@ -107,7 +122,7 @@ pub(crate) fn build_specs(
             let inherited = inherited(&server.env_overrides, &loaded.settings, env);
             let review = TrustReview::new(&spec, server.own, &inherited);
             // Trust from an earlier version that did not show everything is void.
-            spec.approval = review.approval;
+            spec.trust_state = review.trust_state;
             loaded.reviews.insert(parsed.clone(), review);
         }
         loaded.servers.insert(parsed, spec);
@@ -162,6 +177,28 @@ fn sampling_ignored(name: &str, place: Option<(&ConfigFile, &str, &Entry)>) -> P
     match place {
         Some((file, _, entry)) => {
             let at = entry.node.get("sampling").unwrap_or(entry).key_start;
+            problem.at(&file.source, at)
+        }
+        None => problem,
+    }
+}
+
+/// A project's file must not connect its server with more clients than the user's own file, and with none outside the
+/// project.
+fn wide_share_ignored(
+    name: &str,
+    share: Share,
+    place: Option<(&ConfigFile, &str, &Entry)>,
+) -> Problem {
+    let word = share.as_str();
+    let message = format!("a project file cannot share its server so widely; `{word}` applies");
+    let help = format!("write `{word}`, or define the server only in your own config file");
+    let problem = Problem::warning(Reason::ConfigInvalid, message)
+        .help(help)
+        .of_server(name);
+    match place {
+        Some((file, _, entry)) => {
+            let at = entry.node.get("share").unwrap_or(entry).key_start;
             problem.at(&file.source, at)
         }
         None => problem,

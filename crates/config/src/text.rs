@@ -174,7 +174,7 @@ impl SourceText {
     }
 
     /// Returns line and column of a byte offset, both from 1. Columns count characters.
-    pub(crate) fn place(&self, offset: usize) -> (usize, usize) {
+    pub(crate) fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_start(line);
@@ -235,7 +235,7 @@ impl SourceText {
 
     /// Returns the line at an offset: escaped, shortened, and with possible secrets masked.
     pub(crate) fn shown_line(&self, offset: usize) -> ShownLine {
-        let (line, column) = self.place(offset);
+        let (line, column) = self.line_and_column(offset);
         let line_start = self.line_start(line);
         let (start, raw) = self.window(line_start, self.line_start(line + 1), offset);
         let raw = raw.trim_end_matches(['\r', '\n']);

@@ -108,7 +108,7 @@ impl UserServer<'_, '_> {
 
 /// Returns the package runner of a command, if it runs programs from its working directory. Wrappers such as `env`
 /// and `sh -c` are looked through.
-fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
+pub(crate) fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
     let is_wrapper = |program: &str| {
         let name = program.rsplit('/').next().unwrap_or(program);
         WRAPPERS.contains(&name)
@@ -137,7 +137,7 @@ fn dependent_runner(program: &str, args: &[String]) -> Option<&'static str> {
 }
 
 /// Whether an argument is certainly a path relative to the working directory.
-fn is_relative_path(argument: &str) -> bool {
+pub(crate) fn is_relative_path(argument: &str) -> bool {
     let value = match argument.split_once('=') {
         Some((flag, value)) if flag.starts_with('-') => value,
         _ => argument,

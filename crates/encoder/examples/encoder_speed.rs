@@ -20,7 +20,7 @@ const VECTORS: usize = 2 * 5_325;
 
 const QUERY: &str = "turn the spreadsheet from last week into a printable report";
 const LONG_QUERY: &str = "take the numbers from the report that came yesterday, put them into a new sheet, \
-    share it with finance and tell me when they read it";
+    share it with finance and notify me when they read it";
 const DESCRIPTION: &str = "Create a new issue in a repository. The title is required; the body may \
     use Markdown. Labels and assignees must exist already, and a milestone is given by its number. \
     Returns the number and the address of the new issue, or an error if the repository does not \

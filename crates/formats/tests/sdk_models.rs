@@ -8,7 +8,7 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "these are tests"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "formats/corpus.rs"]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use pegboard_hub::{Caller, Listener};
+use pegboard_hub::{Caller, ClientCapabilities, Listener};
 use pegboard_jsonrpc::{Members, notification};
 use pegboard_model::RpcError;
 use serde::Deserialize;
@@ -35,7 +35,7 @@ pub(crate) enum InputDelivery {
 
 pub(crate) struct ClientCaller {
     pub(crate) conversation: Arc<Conversation>,
-    pub(crate) capabilities: Arc<str>,
+    pub(crate) capabilities: ClientCapabilities,
     pub(crate) delivery: InputDelivery,
     pub(crate) channel: Mutex<ClientChannel>,
     /// Limits the notifications of this call.
@@ -87,7 +87,7 @@ impl Caller for ClientCaller {
         &self.conversation.session.0
     }
 
-    fn capabilities(&self) -> &str {
+    fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
     }
 
@@ -122,7 +122,7 @@ impl Caller for ClientCaller {
         self.is_legacy.then(listener)
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: Option<&RawValue>,
@@ -159,21 +159,4 @@ pub(crate) fn severity(params: &RawValue) -> Option<Level> {
     }
     let severity = serde_json::from_str::<Severity<'_>>(params.get()).ok()?;
     Level::parse(&severity.level)
-}
-
-/// The client capabilities that servers are shown. Capabilities that we cannot forward are removed.
-pub(crate) fn forwarded_capabilities(declared: &str) -> Arc<str> {
-    match Members::of(declared) {
-        Some(mut members) => {
-            let before = members.0.len();
-            members.remove("extensions");
-            members.remove("tasks");
-            if members.0.len() == before {
-                declared.into()
-            } else {
-                members.to_string().into()
-            }
-        }
-        None => "{}".into(),
-    }
 }

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use pegboard_catalog::ToolView;
 use pegboard_guard::coerce_arguments;
 use pegboard_hub::{CallRequest, ToolTarget};
-use pegboard_jsonrpc::{Members, code, quoted};
+use pegboard_jsonrpc::{code, meta, quoted};
 use pegboard_model::{DiscoveryStatus, Era, Policy, Reason, ToolError, ToolRef, ToolResult};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -67,15 +67,13 @@ pub(crate) async fn execute(
     let shared = &ctx.conversation.shared;
     let tool = target.tool.as_str().to_owned();
     let meta = forwarded_meta(ctx);
-    let call = CallRequest {
-        span: ctx.parent_span(meta.as_ref()),
-        meta,
-        // Only an approval request shows it.
-        client: (target.needs_approval).then(|| ctx.client()).flatten(),
-        read_only: by == CallOrigin::ReadOnlyMetaTool,
-        is_lasting: !target.needs_approval || !ctx.is_modern || ctx.conversation.is_attached(),
-        ..CallRequest::new(ctx.conversation.session.clone(), target.tool, arguments)
-    };
+    let session = ctx.conversation.session.clone();
+    let mut call = CallRequest::new(session, target.tool, arguments);
+    call.span = ctx.parent_span(meta.as_ref());
+    call.meta = meta;
+    call.client = ctx.client();
+    call.read_only = by == CallOrigin::ReadOnlyMetaTool;
+    call.is_lasting = !target.needs_approval || !ctx.is_modern || ctx.conversation.is_attached();
     let request = UpstreamRequest::Tool(ToolCall {
         request: call,
         may_request_input: target.needs_approval || target.era != Some(Era::Modern),
@@ -96,7 +94,7 @@ pub(crate) async fn execute(
             };
             Ok(adapt_result(ctx, result, era == Some(Era::Legacy), false))
         }
-        Err(ForwardError::Tool(error)) => failed(ctx, within_profile(ctx, &tool, *error), by),
+        Err(ForwardError::Tool(error)) => failed(ctx, within_profile(ctx, &tool, error), by),
         Err(ForwardError::Request(error)) => Err(error),
     }
 }
@@ -229,21 +227,9 @@ pub(crate) fn text_result(text: &str) -> Bytes {
     format!(r#"{{"resultType":"complete","content":[{{"type":"text","text":{text}}}]}}"#).into()
 }
 
-/// The members of `_meta` to forward: all except the protocol's own, which are between two peers, and `baggage`, which
-/// may contain anything.
+/// The members of `_meta` to forward, with the client's log level and our span.
 pub(crate) fn forwarded_meta(ctx: &RequestContext<'_>) -> Option<Map<String, Value>> {
-    const LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    let mut map = Map::new();
-    let members = ctx.params.meta.and_then(|meta| Members::of(meta.get()));
-    for (key, value) in members.into_iter().flat_map(|members| members.0) {
-        let is_ours = key == "progressToken" || key == "baggage";
-        if !is_ours
-            && !key.starts_with("io.modelcontextprotocol/")
-            && let Ok(value) = serde_json::from_str(&value)
-        {
-            map.insert(key.into_owned(), value);
-        }
-    }
+    let mut map = ctx.meta.forwarded.clone();
     let level = match ctx.is_modern {
         true => ctx.meta.level.as_deref(),
         false => {
@@ -254,7 +240,7 @@ pub(crate) fn forwarded_meta(ctx: &RequestContext<'_>) -> Option<Map<String, Val
         }
     };
     if let Some(level) = level {
-        map.insert(LEVEL.to_owned(), level.into());
+        map.insert(meta::LOG_LEVEL.to_owned(), level.into());
     }
     if let Some(span) = ctx.span() {
         span.inject(&mut map);

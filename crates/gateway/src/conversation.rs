@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pegboard_hub::{ClientTransport, SessionHandle, SessionId};
+use pegboard_hub::{ClientCapabilities, ClientTransport, SessionHandle, SessionId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -49,7 +49,7 @@ pub struct Conversation {
 /// The outcome of a legacy handshake.
 pub(crate) struct LegacySession {
     pub(crate) revision: String,
-    pub(crate) capabilities: Arc<str>,
+    pub(crate) capabilities: ClientCapabilities,
     /// The session id sent to HTTP clients.
     pub(crate) id: Arc<str>,
     level: AtomicU8,
@@ -81,7 +81,7 @@ const SHUTDOWN_MESSAGE: &str = "Pegboard is shutting down and did not finish thi
                       already: check before you send it again.";
 
 impl LegacySession {
-    pub(crate) fn new(revision: &str, capabilities: Arc<str>, id: Arc<str>) -> Self {
+    pub(crate) fn new(revision: &str, capabilities: ClientCapabilities, id: Arc<str>) -> Self {
         Self {
             revision: revision.to_owned(),
             capabilities,

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
+use pegboard_hub::ClientCapabilities;
 use pegboard_jsonrpc::revision;
 use pegboard_model::{RpcError, ToolError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::caller::{ClientCaller, ClientChannel, InputDelivery, forwarded_capabilities};
+use crate::caller::{ClientCaller, ClientChannel, InputDelivery};
 use crate::conversation::{Conversation, MessageSink};
 use crate::level::Level;
 use crate::message::{Message, Meta, Params};
@@ -41,9 +42,9 @@ impl From<RpcError> for RequestError {
 
 /// Converts our error to a protocol error. Our own codes are in `data`.
 impl From<ToolError> for RequestError {
-    fn from(error: ToolError) -> Self {
-        if let Some(rpc) = error.rpc {
-            return (*rpc).into();
+    fn from(mut error: ToolError) -> Self {
+        if let Some(rpc) = error.rpc.take() {
+            return rpc.into();
         }
         let code = match error.code {
             pegboard_model::ErrorClass::InvalidInput => code::INVALID_PARAMS,
@@ -115,7 +116,7 @@ impl<'a> RequestContext<'a> {
             refused(404, &rpc(code::INVALID_REQUEST, why))
         })?;
         let recorder = shared.hub.recorder().as_ref();
-        let request_span = spans::start(recorder, message, params.meta, &conversation.session.0);
+        let request_span = spans::start(recorder, message, &conversation.session.0);
         Ok(Self {
             conversation,
             message,
@@ -156,11 +157,10 @@ impl<'a> RequestContext<'a> {
 
     /// Creates the caller through which a server reaches the client.
     pub(crate) fn caller(&self, delivery: InputDelivery) -> ClientCaller {
-        let legacy = self.conversation.legacy.get();
-        let capabilities = if self.is_modern {
-            forwarded_capabilities(self.meta.capabilities.map_or("{}", RawValue::get))
-        } else {
-            legacy.map_or("{}".into(), |legacy| legacy.capabilities.clone())
+        let legacy = self.conversation.legacy.get().filter(|_| !self.is_modern);
+        let capabilities = match legacy {
+            Some(legacy) => legacy.capabilities.clone(),
+            None => ClientCapabilities::parse(self.meta.capabilities.map_or("{}", RawValue::get)),
         };
         ClientCaller {
             conversation: self.conversation.clone(),
@@ -219,11 +219,7 @@ fn unsupported(version: &str) -> RpcError {
 /// Handles a request and records its outcome.
 pub(crate) async fn dispatch(ctx: &RequestContext<'_>) -> Response {
     client_registry::record(ctx);
-    let result = if ctx.is_modern {
-        modern(ctx).await
-    } else {
-        legacy(ctx).await
-    };
+    let result = route(ctx).await;
     ctx.record(&result);
     match result {
         Ok(result) => Response::result(ctx.id, result),
@@ -236,40 +232,16 @@ pub(crate) async fn dispatch(ctx: &RequestContext<'_>) -> Response {
     }
 }
 
-async fn modern(ctx: &RequestContext<'_>) -> HandlerResult {
+/// Runs the handler of a request's method. Some methods exist in one era only.
+async fn route(ctx: &RequestContext<'_>) -> HandlerResult {
+    let is_legacy = !ctx.is_modern;
     match ctx.message.method() {
-        "server/discover" => {
-            session_begun(ctx).await;
-            // The server behind the profile may have just been discovered.
-            let (surface, shared) = (ctx.handshake_surface(), &ctx.conversation.shared);
-            Ok(surface
-                .discover(&shared.version, revision::SUPPORTED)
-                .into())
-        }
-        "subscriptions/listen" => listen::listen(ctx).await,
-        _ => any_era(ctx).await,
-    }
-}
-
-async fn legacy(ctx: &RequestContext<'_>) -> HandlerResult {
-    match ctx.message.method() {
-        "initialize" => initialize(ctx).await,
-        "ping" => Ok(Bytes::from_static(b"{}")),
-        "logging/setLevel" if ctx.declares("logging") => set_level(ctx),
-        "resources/subscribe" => offers::subscribe(ctx, true).await,
-        "resources/unsubscribe" => offers::subscribe(ctx, false).await,
-        _ => any_era(ctx).await,
-    }
-}
-
-async fn any_era(ctx: &RequestContext<'_>) -> HandlerResult {
-    match ctx.message.method() {
+        "tools/call" => calling::call(ctx).await,
         "tools/list" => {
             reject_cursor(ctx)?;
             ctx.view.count_list();
             list_tools(ctx).await
         }
-        "tools/call" => calling::call(ctx).await,
         "prompts/list" if ctx.declares("prompts") => {
             reject_cursor(ctx)?;
             Ok(calling::discovered_surface(ctx).await.prompts())
@@ -285,6 +257,19 @@ async fn any_era(ctx: &RequestContext<'_>) -> HandlerResult {
         }
         "resources/read" if ctx.declares("resources") => offers::read_resource(ctx).await,
         "completion/complete" if ctx.declares("completions") => offers::complete(ctx).await,
+        "initialize" if is_legacy => initialize(ctx).await,
+        "ping" if is_legacy => Ok(Bytes::from_static(b"{}")),
+        "logging/setLevel" if is_legacy && ctx.declares("logging") => set_level(ctx),
+        "resources/subscribe" if is_legacy => offers::subscribe(ctx, true).await,
+        "resources/unsubscribe" if is_legacy => offers::subscribe(ctx, false).await,
+        "server/discover" if ctx.is_modern => {
+            session_begun(ctx).await;
+            // The server behind the profile may have just been discovered.
+            let (surface, shared) = (ctx.handshake_surface(), &ctx.conversation.shared);
+            let version = &shared.version;
+            Ok(surface.discover(version, revision::SUPPORTED).into())
+        }
+        "subscriptions/listen" if ctx.is_modern => listen::listen(ctx).await,
         _ => Err(unknown_method(ctx)),
     }
 }
@@ -332,7 +317,7 @@ async fn initialize(ctx: &RequestContext<'_>) -> HandlerResult {
     let shared = &conversation.shared;
     shared
         .sessions
-        .open(conversation, revision, &forwarded_capabilities(declared));
+        .open(conversation, revision, ClientCapabilities::parse(declared));
     client_registry::record(ctx);
     session_begun(ctx).await;
     let surface = ctx.handshake_surface();

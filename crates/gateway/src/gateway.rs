@@ -87,6 +87,11 @@ impl Gateway {
         &self.shared.hub
     }
 
+    /// Results with more tokens than this are stored and returned in parts.
+    pub fn result_tokens(&self) -> usize {
+        self.shared.result_tokens
+    }
+
     /// Replaces the profiles. Conversations use them from their next request on.
     pub fn set_profiles(&self, profiles: BTreeMap<String, Profile>) {
         self.report_saved_tokens();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pegboard_hub::{
-    CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind, declares,
+    CallOutcome, CallRequest, Caller, ForwardRequest, Hub, InputResponses, OutcomeKind,
 };
 use pegboard_jsonrpc::{Members, quoted};
 use pegboard_model::{Era, Reason, RpcError, ServerName, ToolError, ToolResult, UntrustedText};
@@ -83,14 +83,14 @@ pub(crate) struct ToolCall {
 /// Why a request failed.
 pub(crate) enum ForwardError {
     /// The call failed, with our error or the server's own.
-    Tool(Box<ToolError>),
+    Tool(ToolError),
     /// The client's request is invalid.
     Request(RequestError),
 }
 
 impl From<ToolError> for ForwardError {
     fn from(error: ToolError) -> Self {
-        Self::Tool(Box::new(error))
+        Self::Tool(error)
     }
 }
 
@@ -109,7 +109,7 @@ impl From<RpcError> for ForwardError {
 impl From<ForwardError> for RequestError {
     fn from(error: ForwardError) -> Self {
         match error {
-            ForwardError::Tool(error) => (*error).into(),
+            ForwardError::Tool(error) => error.into(),
             ForwardError::Request(error) => error,
         }
     }
@@ -146,7 +146,10 @@ pub(crate) async fn run(
     request: UpstreamRequest,
 ) -> Result<RoundOutcome, ForwardError> {
     if !ctx.is_modern {
-        return Ok(RoundOutcome::Done(run_legacy(ctx, request).await?));
+        let caller = Arc::new(ctx.caller(InputDelivery::Inline));
+        let outcome = run_rounds(ctx, request, caller.clone()).await;
+        caller.report_dropped();
+        return Ok(RoundOutcome::Done(outcome?));
     }
     let carried = match ctx.params.state.as_deref() {
         Some(state) => Some(open_state(ctx, state)?),
@@ -202,16 +205,6 @@ fn finish(ctx: &RequestContext<'_>, outcome: CallOutcome) -> Result<RoundOutcome
 }
 
 /// Runs a legacy client's request. Input that a modern server requires is requested during the call.
-async fn run_legacy(
-    ctx: &RequestContext<'_>,
-    request: UpstreamRequest,
-) -> Result<CallOutcome, ForwardError> {
-    let caller = Arc::new(ctx.caller(InputDelivery::Inline));
-    let outcome = run_rounds(ctx, request, caller.clone()).await;
-    caller.report_dropped();
-    outcome
-}
-
 async fn run_rounds(
     ctx: &RequestContext<'_>,
     mut request: UpstreamRequest,
@@ -230,12 +223,12 @@ async fn run_rounds(
         for (key, input_request) in required.input_requests {
             // The server knows the client's capabilities and must not request anything else.
             let InputRequestBody { method, params } = input_request;
-            if !declares(caller.capabilities(), &method, params) {
+            if !caller.capabilities().supports(&method, params) {
                 let method = UntrustedText::new(&method);
                 let why = format!("it requests `{method}`, which the client did not declare");
                 return Err(malformed(&why).into());
             }
-            let response = caller.ask(&method, params).await?;
+            let response = caller.send_request(&method, params).await?;
             let response = serde_json::from_str(response.get());
             let response = response.map_err(|error| malformed(&error.to_string()))?;
             responses.insert(key, response);

@@ -5,11 +5,6 @@
 //! Invariant: a server's result is forwarded byte for byte, unless it is too large or not in the client's revision.
 //! Invariant: every buffer that a client can fill has a limit, and no client input causes a panic.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare and read by field; boxing them would only hide that"
-)]
-
 // Transports.
 pub mod http;
 pub mod stdio;

@@ -1,15 +1,18 @@
 //! A client's message: the JSON-RPC envelope and the few fields that the gateway reads.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use pegboard_catalog::ResolvedTool;
-use pegboard_jsonrpc::present;
+use pegboard_jsonrpc::{meta, present};
 use pegboard_model::RpcError;
 use self_cell::self_cell;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::response::{Response, code, rpc};
 
@@ -86,42 +89,82 @@ pub(crate) struct Params<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     pub(crate) cursor: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "_meta")]
-    pub(crate) meta: Option<&'a RawValue>,
+    meta: Option<Meta<'a>>,
     #[serde(borrow, default, rename = "inputResponses")]
     pub(crate) responses: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState", deserialize_with = "text")]
     pub(crate) state: Option<Cow<'a, str>>,
 }
 
-/// The members of `_meta` that the gateway reads.
-#[derive(Default, Deserialize)]
+/// The `_meta` of a request.
+#[derive(Default)]
 pub(crate) struct Meta<'a> {
-    #[serde(
-        borrow,
-        default,
-        rename = "io.modelcontextprotocol/protocolVersion",
-        deserialize_with = "text"
-    )]
     pub(crate) version: Option<Cow<'a, str>>,
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(crate) capabilities: Option<&'a RawValue>,
-    #[serde(
-        borrow,
-        default,
-        rename = "io.modelcontextprotocol/logLevel",
-        deserialize_with = "text"
-    )]
     pub(crate) level: Option<Cow<'a, str>>,
-    #[serde(borrow, default, rename = "progressToken")]
     pub(crate) progress: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
     pub(crate) client: Option<&'a RawValue>,
+    /// The members to forward: all except the protocol's own, which are between two peers, and `baggage`, which may
+    /// contain anything.
+    pub(crate) forwarded: Map<String, Value>,
 }
+
+impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Meta<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`_meta` as an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta<'de>, A::Error> {
+                let mut found = Meta::default();
+                while let Some(Text(key)) = map.next_key()? {
+                    match &*key {
+                        meta::PROTOCOL_VERSION => set(&mut found.version, text_value(&mut map)?)?,
+                        meta::LOG_LEVEL => set(&mut found.level, text_value(&mut map)?)?,
+                        meta::CLIENT_CAPABILITIES => {
+                            set(&mut found.capabilities, map.next_value()?)?
+                        }
+                        meta::CLIENT_INFO => set(&mut found.client, map.next_value()?)?,
+                        meta::PROGRESS_TOKEN => set(&mut found.progress, map.next_value()?)?,
+                        _ => {
+                            let value: &RawValue = map.next_value()?;
+                            let is_ours = key.starts_with(meta::PREFIX) || key == "baggage";
+                            if !is_ours && let Ok(value) = serde_json::from_str(value.get()) {
+                                found.forwarded.insert(key.into_owned(), value);
+                            }
+                        }
+                    }
+                }
+                Ok(found)
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// Sets a member, which must not be repeated.
+fn set<T, E: serde::de::Error>(member: &mut Option<T>, value: Option<T>) -> Result<(), E> {
+    match std::mem::replace(member, value) {
+        Some(_) => Err(E::custom("a member of `_meta` is repeated")),
+        None => Ok(()),
+    }
+}
+
+fn text_value<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Cow<'de, str>>, A::Error> {
+    let text: Option<Text<'de>> = map.next_value()?;
+    Ok(text.map(|text| text.0))
+}
+
+/// A string, borrowed if it contains no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Deserializes an optional string by borrowing. Serde would copy an `Option<Cow<str>>`.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
     let text = Option::<Text<'de>>::deserialize(deserializer)?;
     Ok(text.map(|text| text.0))
 }
@@ -269,36 +312,23 @@ impl<'a> Parsed<'a> {
             let why = "`params` must be an object";
             return Err(refused(id, code::INVALID_PARAMS, why));
         }
-        let (params, meta) = match kind {
-            MessageKind::Request => read_params(envelope.params).map_err(|error| {
+        let mut params = Params::default();
+        if let (MessageKind::Request, Some(raw)) = (kind, envelope.params) {
+            params = serde_json::from_str(raw.get()).map_err(|error| {
                 let why = format!("invalid `params`: {error}");
                 refused(id, code::INVALID_PARAMS, &why)
-            })?,
-            MessageKind::Notification | MessageKind::Response => Default::default(),
-        };
+            })?;
+        }
         Ok(Self {
             kind,
             method,
             id,
             payload,
             is_error: envelope.error.is_some(),
+            meta: params.meta.take().unwrap_or_default(),
             params,
-            meta,
         })
     }
-}
-
-/// Parses `params` and its `_meta`. Both are empty if they are missing.
-fn read_params(params: Option<&RawValue>) -> serde_json::Result<(Params<'_>, Meta<'_>)> {
-    let params: Params<'_> = serde_json::from_str(params.map_or("{}", RawValue::get))?;
-    let meta = match params.meta {
-        Some(meta) if !meta.get().starts_with('{') => {
-            return Err(serde::de::Error::custom("`_meta` must be an object"));
-        }
-        Some(meta) => serde_json::from_str(meta.get())?,
-        None => Meta::default(),
-    };
-    Ok((params, meta))
 }
 
 fn is_id(id: &RawValue) -> bool {

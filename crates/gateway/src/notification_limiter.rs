@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn r_sec_01_a_call_passes_on_so_much_per_second_and_in_all() {
+    async fn r_sec_01_forwarded_notifications_are_limited_per_second_and_in_total() {
         let mut limiter = NotificationLimiter::for_call(&limits());
         let admitted = |limiter: &mut NotificationLimiter| {
             (0..10).filter(|_| limiter.admits_message(1)).count()

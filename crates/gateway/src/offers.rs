@@ -195,17 +195,11 @@ async fn forward(
     about: OfferRef,
 ) -> HandlerResult {
     let meta = forwarded_meta(ctx);
-    let request = ForwardRequest {
-        session: ctx.conversation.session.clone(),
-        server,
-        method: ctx.message.method().to_owned(),
-        members: members.inner(),
-        about,
-        caller: None,
-        span: ctx.parent_span(meta.as_ref()),
-        meta,
-        input: None,
-    };
+    let (session, method) = (ctx.conversation.session.clone(), ctx.message.method());
+    let mut request = ForwardRequest::new(session, server, method, about, members.inner());
+    request.span = ctx.parent_span(meta.as_ref());
+    request.meta = meta;
+    request.client = ctx.client();
     forward_request(ctx, request).await
 }
 

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_sealed_opens_and_only_for_its_purpose() {
+    fn only_sealed_values_open_and_only_for_their_purpose() {
         let sealer = Sealer::new(&[7; 32]);
         let text = sealer.seal("state", &("github", 5)).unwrap();
         assert_eq!(sealer.open("state", &text), Some(("github".to_owned(), 5)));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pegboard_hub::ClientCapabilities;
 use pegboard_model::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -70,20 +71,20 @@ impl Sessions {
         &self,
         conversation: &Arc<Conversation>,
         revision: &str,
-        capabilities: &str,
+        capabilities: ClientCapabilities,
     ) {
         let carried = SessionToken {
             n: random_name(),
             p: conversation.profile.clone(),
             v: revision.to_owned(),
-            c: match capabilities.len() <= CAPABILITIES_BYTES {
-                true => capabilities.to_owned(),
-                false => "{}".to_owned(),
+            c: match capabilities.as_str() {
+                text if text.len() <= CAPABILITIES_BYTES => text.to_owned(),
+                _ => "{}".to_owned(),
             },
         };
         let sealed = conversation.shared.sealer.seal(PURPOSE, &carried);
         let id: Arc<str> = sealed.unwrap_or_else(random_name).into();
-        let legacy = LegacySession::new(revision, capabilities.into(), id.clone());
+        let legacy = LegacySession::new(revision, capabilities, id.clone());
         if conversation.legacy.set(legacy).is_ok() {
             self.insert(id, conversation.clone());
         }
@@ -115,7 +116,11 @@ impl Sessions {
         }
         let conversation = Arc::new(Conversation::new(shared.clone(), profile));
         let id: Arc<str> = id.into();
-        let legacy = LegacySession::new(&carried.v, carried.c.into(), id.clone());
+        let legacy = LegacySession::new(
+            &carried.v,
+            ClientCapabilities::parse(&carried.c),
+            id.clone(),
+        );
         conversation.legacy.set(legacy).ok()?;
         Some(self.insert(id, conversation))
     }

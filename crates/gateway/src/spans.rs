@@ -1,14 +1,11 @@
 //! The span of a client's request: a child of the client's own span, and the parent of everything done for the request.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use pegboard_hub::new_trace;
 use pegboard_model::{
     Outcome, Reason, Recorder, RequestFacts, SpanContext, ToolError, TransportKind,
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -20,15 +17,6 @@ use crate::response::code;
 /// Requests that are never traced: clients send them all the time.
 const UNTRACED_METHOD: &str = "ping";
 
-/// The trace context in a client's `_meta`.
-#[derive(Deserialize)]
-struct TraceContext<'a> {
-    #[serde(borrow)]
-    traceparent: Cow<'a, str>,
-    #[serde(borrow, default)]
-    tracestate: Option<Cow<'a, str>>,
-}
-
 /// A span that is recorded when the request completes.
 pub(crate) struct RequestSpan {
     pub(crate) context: SpanContext,
@@ -39,13 +27,12 @@ pub(crate) struct RequestSpan {
 pub(crate) fn start(
     recorder: &dyn Recorder,
     message: &Message,
-    meta: Option<&RawValue>,
     session: &str,
 ) -> Option<RequestSpan> {
     if !recorder.is_tracing() || message.method() == UNTRACED_METHOD {
         return None;
     }
-    let parent = meta.and_then(parent);
+    let parent = SpanContext::from_meta(&message.meta().forwarded);
     let trace = match &parent {
         Some(parent) => parent.trace_id(),
         None => new_trace(),
@@ -59,12 +46,6 @@ pub(crate) fn start(
         context: context.with_labels(&name, session),
         started: Instant::now(),
     })
-}
-
-/// The client's span from `_meta`. `None` if it is missing or invalid.
-fn parent(meta: &RawValue) -> Option<SpanContext> {
-    let context: TraceContext<'_> = serde_json::from_str(meta.get()).ok()?;
-    SpanContext::parse(&context.traceparent, context.tracestate.as_deref())
 }
 
 /// The tool or prompt name of a request. Other subjects may reveal content.

@@ -46,7 +46,42 @@ pub async fn run_until(
     shutdown: impl Future,
 ) -> ToolResult<()> {
     let limits = Limits::default();
-    serve(gateway, profile, stdin, stdout, &limits, shutdown).await
+    let beginning = Beginning::new(&limits);
+    serve(gateway, profile, stdin, stdout, beginning, shutdown).await
+}
+
+/// A session that another process began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResumedSession {
+    /// The id from [`Conversation::session_id`].
+    pub id: String,
+    /// The client's last log level.
+    pub level: Option<String>,
+    /// The resources that the client has subscribed to.
+    pub subscriptions: Vec<String>,
+}
+
+/// Serves one client of a process that serves several: continues its session if it has one, and passes the id of a new
+/// session to `on_session` as soon as the handshake is complete. Returns the reason if the session cannot be continued.
+///
+/// # Errors
+/// Fails if the profile does not exist, or if the session was not begun with this state folder.
+pub async fn run_shared(
+    gateway: Gateway,
+    profile: &str,
+    stdin: impl AsyncRead + Unpin,
+    stdout: impl AsyncWrite + Send + Unpin + 'static,
+    resumed: Option<ResumedSession>,
+    on_session: impl FnOnce(&str) + Send + Sync + 'static,
+    shutdown: impl Future,
+) -> ToolResult<()> {
+    let limits = Limits::default();
+    let beginning = Beginning {
+        resumed,
+        on_session: Some(Box::new(on_session)),
+        ..Beginning::new(&limits)
+    };
+    serve(gateway, profile, stdin, stdout, beginning, shutdown).await
 }
 
 /// Serves one client with custom limits until it closes its input.
@@ -61,7 +96,45 @@ pub async fn run_within(
     limits: &Limits,
 ) -> ToolResult<()> {
     let shutdown = std::future::pending::<()>();
-    serve(gateway, profile, stdin, stdout, limits, shutdown).await
+    let beginning = Beginning::new(limits);
+    serve(gateway, profile, stdin, stdout, beginning, shutdown).await
+}
+
+/// How a conversation begins.
+struct Beginning<'a> {
+    limits: &'a Limits,
+    /// The session to continue.
+    resumed: Option<ResumedSession>,
+    /// Receives the id of a new session.
+    on_session: Option<SessionCallback>,
+}
+
+type SessionCallback = Box<dyn FnOnce(&str) + Send + Sync>;
+
+impl<'a> Beginning<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Self {
+            limits,
+            resumed: None,
+            on_session: None,
+        }
+    }
+
+    fn conversation(&self, gateway: &Gateway, profile: &str) -> ToolResult<Arc<Conversation>> {
+        if !gateway.has_profile(profile) {
+            return Err(no_such_profile(profile, gateway));
+        }
+        let conversation = match &self.resumed {
+            Some(session) => gateway.session(profile, &session.id),
+            None => gateway.begin(profile),
+        };
+        conversation.ok_or_else(|| {
+            ToolError::new(
+                Reason::SessionUnknown,
+                "the session cannot be continued by this process",
+            )
+        })
+    }
 }
 
 async fn serve(
@@ -69,12 +142,11 @@ async fn serve(
     profile: &str,
     stdin: impl AsyncRead + Unpin,
     stdout: impl AsyncWrite + Send + Unpin + 'static,
-    limits: &Limits,
+    beginning: Beginning<'_>,
     shutdown: impl Future,
 ) -> ToolResult<()> {
-    let Some(conversation) = gateway.begin(profile) else {
-        return Err(no_such_profile(profile, &gateway));
-    };
+    let conversation = beginning.conversation(&gateway, profile)?;
+    let limits = beginning.limits;
     let _ = conversation
         .transport
         .set(pegboard_hub::ClientTransport::Stdio);
@@ -87,7 +159,11 @@ async fn serve(
         long_lived: Vec::new(),
         writer: Arc::new(writer),
         conversation: conversation.clone(),
+        on_session: beginning.on_session,
     };
+    if let Some(session) = beginning.resumed {
+        client.resume(session).await;
+    }
     let mut lines = Lines::new(stdin, limits.request_bytes);
     let shutdown = async {
         shutdown.await;
@@ -137,9 +213,27 @@ struct StdioClient {
     running: Arc<Semaphore>,
     queue_max: usize,
     batch_messages: usize,
+    on_session: Option<SessionCallback>,
 }
 
 impl StdioClient {
+    /// Repeats the client's settings of a session that another process began. The client has seen the responses.
+    async fn resume(&mut self, session: ResumedSession) {
+        self.conversation.attach(self.sink());
+        let level = session
+            .level
+            .map(|level| ("logging/setLevel", serde_json::json!({ "level": level })));
+        let resources = session.subscriptions.into_iter();
+        let resources =
+            resources.map(|uri| ("resources/subscribe", serde_json::json!({ "uri": uri })));
+        for (method, params) in level.into_iter().chain(resources) {
+            let request = serde_json::json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
+            if let Ok(message) = Message::parse(Bytes::from(request.to_string())) {
+                drop(self.conversation.clone().handle(message, self.sink()).await);
+            }
+        }
+    }
+
     async fn receive(&mut self, line: Line) {
         let text = match line {
             Line::Whole(text) => text,
@@ -185,6 +279,10 @@ impl StdioClient {
         }
         if self.conversation.revision().is_some() {
             self.conversation.attach(self.sink());
+        }
+        if let (Some(id), Some(callback)) = (self.conversation.session_id(), self.on_session.take())
+        {
+            callback(&id);
         }
     }
 

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_07_a_change_that_means_something_is_never_ignored() {
+    fn r_sec_07_a_significant_change_is_never_ignored() {
         for (one, two) in [
             (r#"{"required":["x","y"]}"#, r#"{"required":["x"]}"#),
             (r#"{"required":["x"]}"#, r#"{"required":["x","x"]}"#),

@@ -5,11 +5,6 @@
 //! Invariant: definitions are stored byte for byte; derived data is stored next to them.
 //! Invariant: no schema causes a network request, and the cost of validation is bounded.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare and shown to people; boxing them has no benefit"
-)]
-
 mod admission;
 mod argument_coercion;
 mod argument_errors;

@@ -3,7 +3,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::result_large_err,
     reason = "a broken fixture must fail its test"
 )]
 

@@ -3,7 +3,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::result_large_err,
     reason = "a broken fixture must fail its test"
 )]
 
@@ -168,7 +167,7 @@ fn r_sec_01_external_references_are_never_followed() {
 }
 
 #[test]
-fn r_sec_01_hostile_schemas_cost_little() {
+fn r_sec_01_hostile_schemas_are_processed_quickly() {
     let mut schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": {"a20": {}}});
     for level in 0..20 {
         let next = json!({"$ref": format!("#/%24defs/a{}", level + 1)});
@@ -337,5 +336,5 @@ fn r_sec_01_hostile_names_do_not_make_a_message_long_or_deceptive() {
     .unwrap_err();
     assert!(error.message.len() < 4_000, "{}", error.message.len());
     assert!(!error.message.contains('\u{202e}'));
-    assert!(error.field.unwrap().len() < 1_000);
+    assert!(error.into_details().field.unwrap().len() < 1_000);
 }

@@ -3,7 +3,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::result_large_err,
     reason = "a broken fixture must fail its test"
 )]
 
@@ -56,7 +55,8 @@ fn spec(
             file: None,
             line: None,
         },
-        approval: TrustState::Granted,
+        trust_state: TrustState::Granted,
+        share: pegboard_model::Share::default(),
         hash: ConfigHash([0; 32]),
     }
 }
@@ -421,7 +421,7 @@ fn rules(layer: Layer) -> impl Strategy<Value = Vec<PolicyRule>> {
 
 proptest! {
     #[test]
-    fn r_pol_01_whatever_a_project_adds_nothing_gets_looser(
+    fn r_pol_01_project_policies_never_loosen_a_rule(
         user in rules(Layer::User),
         project in rules(Layer::Project),
         read_only in any::<bool>(),

@@ -42,7 +42,9 @@ pub struct ServerHealth {
     pub failures: u32,
     /// When it exited unexpectedly, if it was not started since.
     pub crashed_at: Option<Timestamp>,
-    /// Its connection, if it is running.
+    /// Number of running instances; more than one only if each session has its own.
+    pub instances: usize,
+    /// Its connection, if it is running; one of them if there are several.
     pub connection: Option<Health>,
 }
 
@@ -56,12 +58,14 @@ impl Hub {
 
     /// Returns the health of one server without contacting it.
     pub fn health_of(&self, entry: &ServerEntry) -> ServerHealth {
-        let slot = self.inner.slots.get(&entry.spec.name);
-        // A slot of the same name with another definition belongs to another server.
-        let slot = slot.filter(|_| self.is_present(entry));
-        let running = slot.as_ref().and_then(|slot| slot.running());
-        let state = match &running {
-            Some(running) if running.users() > 0 => RunState::Busy,
+        // Slots of the same name with another definition belong to another server.
+        let slots = match self.is_present(entry) {
+            true => self.inner.slots.of_server(&entry.spec.name),
+            false => Vec::new(),
+        };
+        let running: Vec<_> = slots.iter().filter_map(|slot| slot.running()).collect();
+        let state = match running.first() {
+            Some(_) if running.iter().any(|running| running.users() > 0) => RunState::Busy,
             Some(_) => RunState::Running,
             None if entry.record.is_known() => RunState::Known,
             None => RunState::Configured,
@@ -74,9 +78,10 @@ impl Hub {
             last_discovered: entry.record.discovered_at,
             last_error: entry.record.last_error.clone(),
             not_stored: self.inner.catalog.not_stored(&entry.spec.name),
-            crashed_at: slot.as_ref().and_then(|slot| slot.crashed_at()),
-            failures: slot.map_or(0, |slot| slot.failures()),
-            connection: running.map(|running| running.upstream.health()),
+            crashed_at: slots.iter().filter_map(|slot| slot.crashed_at()).max(),
+            failures: slots.iter().map(|slot| slot.failures()).max().unwrap_or(0),
+            instances: running.len(),
+            connection: running.first().map(|running| running.upstream.health()),
         }
     }
 

@@ -258,8 +258,8 @@ impl Hub {
 
     /// Stops a server in the background. A shutdown waits for it.
     pub fn release(&self, server: &ServerName) {
-        let slot = self.inner.slots.get(server);
-        if let Some(running) = slot.and_then(|slot| slot.take()) {
+        let slots = self.inner.slots.of_server(server);
+        for running in slots.iter().filter_map(|slot| slot.take()) {
             self.inner.end(running, server, "shutdown", new_trace());
         }
     }

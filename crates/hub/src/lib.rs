@@ -15,6 +15,7 @@ mod health;
 mod hub;
 mod meaning;
 mod policy;
+mod pool;
 mod publication;
 mod reload;
 mod sessions;
@@ -36,6 +37,7 @@ pub use discovery::{
 pub use health::{RunState, ServerHealth};
 pub use hub::{Hub, HubParts};
 pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
+pub use pool::{InstanceInfo, LeaseInfo, ServerPool, ViewContext};
 pub use publication::{FirstSnapshot, LastDelta};
 pub use reload::ConfigChange;
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
@@ -43,7 +45,7 @@ pub use telemetry::new_trace;
 
 pub use pegboard_catalog::ResolvedTool;
 pub use pegboard_upstream::{
-    Announcement, CallOutcome, Caller, InputResponses, Listener, OutcomeKind, declares,
+    Announcement, CallOutcome, Caller, ClientCapabilities, InputResponses, Listener, OutcomeKind,
 };
 
 use std::sync::Arc;

@@ -140,13 +140,14 @@ impl Inner {
         trace: &'a TraceScope,
         next: Option<Arc<ServerSpec>>,
     ) -> impl Future<Output = ()> + use<'a> {
-        let slot = self.slots.get(server);
-        let running = slot.as_ref().and_then(|slot| slot.take());
+        let slots = self.slots.of_server(server);
+        let running: Vec<_> = slots.iter().filter_map(|slot| slot.take()).collect();
         let server = server.clone();
         async move {
-            if let Some(running) = running {
-                self.close(&running, &server, trace, why).await;
-            }
+            let closing = running
+                .iter()
+                .map(|running| self.close(running, &server, trace, why));
+            join_all(closing).await;
             if let Some(spec) = next {
                 self.refresh_in_background(spec, trace);
             }

@@ -6,7 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fake::{Behaviour, Bench, spec, wait_for};
+use fake::{Behaviour, HubFixture, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{ApprovalSettings, CallRequest, HubSettings, RunState, SessionId, ToolHandler};
 use pegboard_model::{
@@ -27,42 +27,42 @@ use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_secs(20);
 
-async fn call(bench: &Bench, tool: &str, arguments: &str) -> Result<Value, ToolError> {
+async fn call(fixture: &HubFixture, tool: &str, arguments: &str) -> Result<Value, ToolError> {
     let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
     let session = SessionId("test".into());
-    let outcome = bench
+    let outcome = fixture
         .hub
         .call(&CallRequest::new(session, tool.to_owned(), arguments))
         .await?;
     Ok(serde_json::from_str(outcome.result.get()).unwrap())
 }
 
-async fn text(bench: &Bench, tool: &str, arguments: &str) -> String {
-    let result = call(bench, tool, arguments).await.unwrap();
+async fn text(fixture: &HubFixture, tool: &str, arguments: &str) -> String {
+    let result = call(fixture, tool, arguments).await.unwrap();
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn r_reg_06_a_call_reaches_its_server_under_the_original_name() {
-    let bench = Bench::new(&["a", "b"]).await;
-    bench.servers.tools("a", &["dotted.name", "same"]);
-    bench.servers.tools("b", &["same", "only"]);
-    bench.hub.ensure_known().await;
-    assert_eq!(text(&bench, "b__same", "{}").await, "b:same:{}");
-    assert_eq!(text(&bench, "a/same", "{}").await, "a:same:{}");
-    assert_eq!(text(&bench, "only", "{}").await, "b:only:{}");
-    let alias = bench
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    fixture.servers.tools("a", &["dotted.name", "same"]);
+    fixture.servers.tools("b", &["same", "only"]);
+    fixture.hub.ensure_known().await;
+    assert_eq!(text(&fixture, "b__same", "{}").await, "b:same:{}");
+    assert_eq!(text(&fixture, "a/same", "{}").await, "a:same:{}");
+    assert_eq!(text(&fixture, "only", "{}").await, "b:only:{}");
+    let alias = fixture
         .tools()
         .into_iter()
         .find(|name| name.contains("dotted"))
         .unwrap();
     assert_ne!(alias, "a__dotted.name");
-    assert_eq!(text(&bench, &alias, "{}").await, "a:dotted.name:{}");
+    assert_eq!(text(&fixture, &alias, "{}").await, "a:dotted.name:{}");
     assert_eq!(
-        text(&bench, "a/dotted.name", "{}").await,
+        text(&fixture, "a/dotted.name", "{}").await,
         "a:dotted.name:{}"
     );
-    let error = call(&bench, "same", "{}").await.unwrap_err();
+    let error = call(&fixture, "same", "{}").await.unwrap_err();
     assert_eq!(error.reason, Reason::ToolAmbiguous);
 }
 
@@ -84,16 +84,16 @@ async fn r_sec_12_g15_a_result_that_does_not_match_its_schema_is_flagged_and_del
         (&output, None, Some("`structuredContent` is missing")),
         (&output, Some(large), None),
     ] {
-        let bench = Bench::new(&["a"]).await;
+        let fixture = HubFixture::new(&["a"]).await;
         let behaviour = Behaviour {
             tools: vec![tool(schema)],
             structured: structured.clone(),
             ..Behaviour::default()
         };
-        bench.servers.set("a", behaviour);
-        bench.hub.ensure_known().await;
-        let mut events = bench.hub.subscribe();
-        let result = call(&bench, "a__add", "{}").await.unwrap();
+        fixture.servers.set("a", behaviour);
+        fixture.hub.ensure_known().await;
+        let mut events = fixture.hub.subscribe();
+        let result = call(&fixture, "a__add", "{}").await.unwrap();
         assert_eq!(result.get("structuredContent"), structured.as_ref());
         let mut flagged = None;
         while let Ok(event) = events.try_recv() {
@@ -121,25 +121,25 @@ async fn r_sec_12_g15_a_result_that_does_not_match_its_schema_is_flagged_and_del
 
 #[tokio::test]
 async fn a_call_starts_exactly_its_server_and_keeps_it() {
-    let bench = Bench::new(&["a", "b"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.servers.tools("b", &["two"]);
-    bench.hub.ensure_known().await;
-    bench.servers.starts.lock().unwrap().clear();
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.servers.tools("b", &["two"]);
+    fixture.hub.ensure_known().await;
+    fixture.servers.starts.lock().unwrap().clear();
     for _ in 0..10 {
-        text(&bench, "a__one", "{}").await;
+        text(&fixture, "a__one", "{}").await;
     }
-    assert_eq!(*bench.servers.starts.lock().unwrap(), ["a"]);
+    assert_eq!(*fixture.servers.starts.lock().unwrap(), ["a"]);
 }
 
 #[tokio::test]
 async fn r_reg_05_failures_are_values_with_their_class() {
-    let bench = Bench::new(&["a", "broken"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.servers.tools("broken", &["two"]);
-    bench.hub.ensure_known().await;
+    let fixture = HubFixture::new(&["a", "broken"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.servers.tools("broken", &["two"]);
+    fixture.hub.ensure_known().await;
     let fail_connect = Some(Reason::SpawnNotFound);
-    bench.servers.set(
+    fixture.servers.set(
         "broken",
         Behaviour {
             fail_connect,
@@ -178,7 +178,7 @@ async fn r_reg_05_failures_are_values_with_their_class() {
             Reason::SpawnNotFound,
         ),
     ] {
-        let error = call(&bench, tool, arguments).await.unwrap_err();
+        let error = call(&fixture, tool, arguments).await.unwrap_err();
         assert_eq!(
             (error.code, error.reason),
             (class, reason),
@@ -187,55 +187,55 @@ async fn r_reg_05_failures_are_values_with_their_class() {
         assert!(!error.remedy.is_empty());
     }
     assert!(
-        bench.servers.calls.lock().unwrap().is_empty(),
+        fixture.servers.calls.lock().unwrap().is_empty(),
         "no server saw a bad call"
     );
 }
 
 #[tokio::test]
-async fn a_call_of_a_server_never_seen_discovers_it_first() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    assert_eq!(text(&bench, "a__one", "{}").await, "a:one:{}");
+async fn a_call_of_an_undiscovered_server_discovers_it_first() {
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    assert_eq!(text(&fixture, "a__one", "{}").await, "a:one:{}");
 }
 
 #[tokio::test]
 async fn a_dead_server_is_started_again_by_the_next_call() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    text(&bench, "a__one", "{}").await;
-    let starts = bench.servers.started("a");
-    bench.servers.crash("a");
-    assert_eq!(text(&bench, "a__one", "{}").await, "a:one:{}");
-    assert_eq!(bench.servers.started("a"), starts + 1);
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    text(&fixture, "a__one", "{}").await;
+    let starts = fixture.servers.started("a");
+    fixture.servers.crash("a");
+    assert_eq!(text(&fixture, "a__one", "{}").await, "a:one:{}");
+    assert_eq!(fixture.servers.started("a"), starts + 1);
 }
 
 #[tokio::test]
 async fn r_ui_02_a_server_that_ended_by_itself_says_so_until_it_is_started_again() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    text(&bench, "a__one", "{}").await;
-    let crashed = || bench.hub.health()[0].crashed_at.is_some();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    text(&fixture, "a__one", "{}").await;
+    let crashed = || fixture.hub.health()[0].crashed_at.is_some();
     assert!(!crashed());
-    bench.servers.crash("a");
+    fixture.servers.crash("a");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !crashed() {
         assert!(std::time::Instant::now() < deadline, "it is noticed");
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    text(&bench, "a__one", "{}").await;
+    text(&fixture, "a__one", "{}").await;
     assert!(!crashed(), "it runs again");
 }
 
 #[tokio::test]
 async fn a_server_that_keeps_failing_is_left_alone() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
     let fail_connect = Some(Reason::ServerExited);
-    bench.servers.set(
+    fixture.servers.set(
         "a",
         Behaviour {
             fail_connect,
@@ -244,13 +244,13 @@ async fn a_server_that_keeps_failing_is_left_alone() {
     );
     let mut reasons = Vec::new();
     for _ in 0..10 {
-        reasons.push(call(&bench, "a__one", "{}").await.unwrap_err().reason);
+        reasons.push(call(&fixture, "a__one", "{}").await.unwrap_err().reason);
     }
     assert_eq!(reasons.last(), Some(&Reason::ServerBackoff), "{reasons:?}");
     assert!(
-        bench.servers.started("a") <= 4,
+        fixture.servers.started("a") <= 4,
         "{} starts",
-        bench.servers.started("a")
+        fixture.servers.started("a")
     );
 }
 
@@ -258,32 +258,32 @@ async fn a_server_that_keeps_failing_is_left_alone() {
 async fn an_idle_server_stops_and_the_next_call_starts_it_again() {
     let mut brief = spec("a");
     brief.timeouts.idle = Duration::from_millis(50);
-    let bench = Bench::with(vec![brief], HubSettings::default()).await;
-    bench.servers.tools("a", &["one"]);
-    let mut events = bench.hub.subscribe();
-    text(&bench, "a__one", "{}").await;
+    let fixture = HubFixture::with(vec![brief], HubSettings::default()).await;
+    fixture.servers.tools("a", &["one"]);
+    let mut events = fixture.hub.subscribe();
+    text(&fixture, "a__one", "{}").await;
     let is_idle =
         |kind: &EventKind| matches!(kind, EventKind::ServerStopped { why, .. } if why == "idle");
     wait_for(&mut events, is_idle).await;
-    assert!(!bench.servers.is_running("a"));
-    text(&bench, "a__one", "{}").await;
+    assert!(!fixture.servers.is_running("a"));
+    text(&fixture, "a__one", "{}").await;
 }
 
 #[tokio::test]
 async fn a_call_renews_a_stale_list_while_its_server_runs() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench.clock.advance(Duration::from_secs(3600));
-    bench.servers.tools("a", &["one", "two"]);
-    text(&bench, "a__one", "{}").await;
-    wait_until("the list is renewed", LONG, || bench.tools().len() == 2).await;
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture.clock.advance(Duration::from_secs(3600));
+    fixture.servers.tools("a", &["one", "two"]);
+    text(&fixture, "a__one", "{}").await;
+    wait_until("the list is renewed", LONG, || fixture.tools().len() == 2).await;
 }
 
 #[tokio::test]
 async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
     let mut pending = spec("pending");
-    pending.approval = TrustState::Pending;
+    pending.trust_state = TrustState::Pending;
     let mut disabled = spec("disabled");
     disabled.enabled = false;
     let mut guarded = spec("guarded");
@@ -297,12 +297,12 @@ async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
         },
         ..HubSettings::default()
     };
-    let bench = Bench::with(vec![pending, disabled, guarded], settings).await;
-    bench
+    let fixture = HubFixture::with(vec![pending, disabled, guarded], settings).await;
+    fixture
         .servers
         .tools("guarded", &["no_way", "hidden", "asks", "yes"]);
-    bench.hub.ensure_known().await;
-    assert_eq!(*bench.servers.starts.lock().unwrap(), ["guarded"]);
+    fixture.hub.ensure_known().await;
+    assert_eq!(*fixture.servers.starts.lock().unwrap(), ["guarded"]);
     for (tool, reason) in [
         ("pending__x", Reason::ServerPending),
         ("disabled__x", Reason::ServerDisabled),
@@ -310,15 +310,15 @@ async fn pending_disabled_and_denied_are_refused_before_anything_starts() {
         ("guarded__hidden", Reason::ToolDisabled),
         ("guarded__asks", Reason::PolicyDenied),
     ] {
-        let error = call(&bench, tool, "{}").await.unwrap_err();
+        let error = call(&fixture, tool, "{}").await.unwrap_err();
         assert_eq!(
             (error.reason, error.code),
             (reason, ErrorClass::Denied),
             "{tool}"
         );
     }
-    assert!(!bench.tools().contains(&"guarded__hidden".to_owned()));
-    assert_eq!(text(&bench, "guarded__yes", "{}").await, "guarded:yes:{}");
+    assert!(!fixture.tools().contains(&"guarded__hidden".to_owned()));
+    assert_eq!(text(&fixture, "guarded__yes", "{}").await, "guarded:yes:{}");
 }
 
 struct Greeter;
@@ -332,18 +332,18 @@ impl ToolHandler for Greeter {
 
 #[tokio::test]
 async fn r_reg_01_r_reg_03_a_static_tool_is_registered_called_and_wins() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["greet", "other"]);
-    bench.hub.ensure_known().await;
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["greet", "other"]);
+    fixture.hub.ensure_known().await;
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-    let tool = StaticTool::new("a__greet", "Greets somebody.", schema).unwrap();
-    bench.hub.register(tool, Arc::new(Greeter)).unwrap();
-    assert_eq!(bench.tools(), ["a__greet", "a__other"]);
-    let result = call(&bench, "a__greet", r#"{"name": "Ada"}"#)
+    let tool = StaticTool::new("a__greet", "Greets a person.", schema).unwrap();
+    fixture.hub.register(tool, Arc::new(Greeter)).unwrap();
+    assert_eq!(fixture.tools(), ["a__greet", "a__other"]);
+    let result = call(&fixture, "a__greet", r#"{"name": "Ada"}"#)
         .await
         .unwrap();
     assert_eq!(result["structuredContent"], json!({"hello": "Ada"}));
-    let error = call(&bench, "a__greet", r#"{"name": 5}"#)
+    let error = call(&fixture, "a__greet", r#"{"name": 5}"#)
         .await
         .unwrap_err();
     assert_eq!(
@@ -351,9 +351,9 @@ async fn r_reg_01_r_reg_03_a_static_tool_is_registered_called_and_wins() {
         Reason::ArgsInvalid,
         "its handler may rely on it"
     );
-    assert!(bench.servers.calls.lock().unwrap().is_empty());
+    assert!(fixture.servers.calls.lock().unwrap().is_empty());
     assert_eq!(
-        bench.hub.catalog().conflicts().len(),
+        fixture.hub.catalog().conflicts().len(),
         1,
         "the catalog says what was left out"
     );
@@ -361,19 +361,19 @@ async fn r_reg_01_r_reg_03_a_static_tool_is_registered_called_and_wins() {
 
 #[tokio::test]
 async fn r_obs_04_health_reports_each_servers_state() {
-    let bench = Bench::new(&["a", "b", "c"]).await;
-    bench.servers.tools("a", &["one"]);
+    let fixture = HubFixture::new(&["a", "b", "c"]).await;
+    fixture.servers.tools("a", &["one"]);
     let fail_connect = Some(Reason::SpawnDenied);
-    bench.servers.set(
+    fixture.servers.set(
         "b",
         Behaviour {
             fail_connect,
             ..Behaviour::default()
         },
     );
-    bench.hub.ensure_known().await;
-    text(&bench, "a__one", "{}").await;
-    let health = bench.hub.health();
+    fixture.hub.ensure_known().await;
+    text(&fixture, "a__one", "{}").await;
+    let health = fixture.hub.health();
     let states: Vec<_> = health
         .iter()
         .map(|h| (h.server.as_str(), h.state))
@@ -396,40 +396,40 @@ async fn r_obs_04_health_reports_each_servers_state() {
 
 #[tokio::test]
 async fn r_sec_04_shutdown_stops_everything() {
-    let bench = Bench::new(&["a", "b"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.servers.set(
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.servers.set(
         "b",
         Behaviour {
             hang: true,
             ..Behaviour::default()
         },
     );
-    text(&bench, "a__one", "{}").await;
-    bench.hub.session_started();
-    bench.hub.shutdown().await;
-    assert!(!bench.servers.is_running("a") && !bench.servers.is_running("b"));
+    text(&fixture, "a__one", "{}").await;
+    fixture.hub.session_started();
+    fixture.hub.shutdown().await;
+    assert!(!fixture.servers.is_running("a") && !fixture.servers.is_running("b"));
 }
 
 #[tokio::test]
 async fn r_sec_04_a_server_that_is_released_has_ended_when_a_shutdown_has() {
-    let bench = Bench::new(&["a", "b"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.servers.tools("b", &["two"]);
-    text(&bench, "a__one", "{}").await;
-    text(&bench, "b__two", "{}").await;
-    bench.hub.release(&ServerName::parse("a").unwrap());
-    bench.hub.release(&ServerName::parse("nobody").unwrap());
-    wait_until("`a` has ended", LONG, || !bench.servers.is_running("a")).await;
-    assert!(bench.servers.is_running("b"));
-    bench.hub.release(&ServerName::parse("b").unwrap());
-    bench.hub.shutdown().await;
-    assert!(!bench.servers.is_running("b"));
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.servers.tools("b", &["two"]);
+    text(&fixture, "a__one", "{}").await;
+    text(&fixture, "b__two", "{}").await;
+    fixture.hub.release(&ServerName::parse("a").unwrap());
+    fixture.hub.release(&ServerName::parse("missing").unwrap());
+    wait_until("`a` has ended", LONG, || !fixture.servers.is_running("a")).await;
+    assert!(fixture.servers.is_running("b"));
+    fixture.hub.release(&ServerName::parse("b").unwrap());
+    fixture.hub.shutdown().await;
+    assert!(!fixture.servers.is_running("b"));
 }
 
 #[tokio::test]
-async fn r_ui_02_a_call_that_its_server_died_over_says_that_its_effect_is_unknown() {
-    let bench = Bench::new(&["a"]).await;
+async fn r_ui_02_a_call_whose_server_died_reports_that_its_effect_is_unknown() {
+    let fixture = HubFixture::new(&["a"]).await;
     let tool = |name: &str, hints: Value| {
         let schema = json!({"type": "object"});
         json!({"name": name, "inputSchema": schema, "annotations": hints})
@@ -442,16 +442,16 @@ async fn r_ui_02_a_call_that_its_server_died_over_says_that_its_effect_is_unknow
         crash_on_call: true,
         ..Behaviour::default()
     };
-    bench.servers.set("a", crashing);
-    bench.hub.ensure_known().await;
-    let read = call(&bench, "a__read", "{}").await.unwrap_err();
+    fixture.servers.set("a", crashing);
+    fixture.hub.ensure_known().await;
+    let read = call(&fixture, "a__read", "{}").await.unwrap_err();
     assert!(!read.message.contains("effect"), "{read}");
-    bench
+    fixture
         .hub
         .refresh(pegboard_hub::RefreshScope::All, true)
         .await
         .unwrap();
-    let error = call(&bench, "a__delete", "{}").await.unwrap_err();
+    let error = call(&fixture, "a__delete", "{}").await.unwrap_err();
     assert_eq!(error.reason, Reason::ServerExited);
     let unknown = "it is unknown whether this call had an effect: ";
     assert!(error.message.starts_with(unknown), "{error}");

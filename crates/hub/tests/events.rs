@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fake::{Behaviour, Bench, spec, wait_for};
+use fake::{Behaviour, HubFixture, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{CallRequest, HubSettings, RefreshScope, SessionId, ToolHandler};
 use pegboard_model::{
@@ -73,52 +73,52 @@ fn is_success(kind: &EventKind) -> bool {
 async fn r_obs_01_every_way_to_discover_emits_start_and_end_with_one_trace_id() {
     for way in ["refresh", "first need", "session", "call", "configuration"] {
         let servers: &[&str] = if way == "configuration" { &[] } else { &["a"] };
-        let bench = Bench::new(servers).await;
-        bench.servers.tools("a", &["one"]);
-        let (mut events, mut waiting) = (bench.hub.subscribe(), bench.hub.subscribe());
+        let fixture = HubFixture::new(servers).await;
+        fixture.servers.tools("a", &["one"]);
+        let (mut events, mut waiting) = (fixture.hub.subscribe(), fixture.hub.subscribe());
         match way {
-            "refresh" => drop(bench.hub.refresh(RefreshScope::All, false).await.unwrap()),
-            "first need" => drop(bench.hub.ensure_known().await),
-            "session" => bench.hub.session_started(),
+            "refresh" => drop(fixture.hub.refresh(RefreshScope::All, false).await.unwrap()),
+            "first need" => drop(fixture.hub.ensure_known().await),
+            "session" => fixture.hub.session_started(),
             "call" => {
                 let arguments = RawValue::from_string("{}".into()).unwrap();
                 let request = CallRequest::new(SessionId("s".into()), "a/one", arguments);
-                drop(bench.hub.call(&request).await.unwrap());
+                drop(fixture.hub.call(&request).await.unwrap());
             }
-            _ => drop(bench.hub.apply([spec("a")]).await),
+            _ => drop(fixture.hub.apply([spec("a")]).await),
         }
         wait_for(&mut waiting, is_success).await;
         check_discovery(&mut events, way);
-        bench.hub.shutdown().await;
+        fixture.hub.shutdown().await;
     }
 }
 
 #[tokio::test]
 async fn r_obs_01_a_list_that_changed_is_a_discovery_of_its_own() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
     let arguments = RawValue::from_string("{}".into()).unwrap();
     let request = CallRequest::new(SessionId("s".into()), "a/one", arguments);
-    bench.hub.call(&request).await.unwrap();
-    bench.servers.tools("a", &["one", "two"]);
-    let mut events = bench.hub.subscribe();
-    bench.servers.announce_change("a");
+    fixture.hub.call(&request).await.unwrap();
+    fixture.servers.tools("a", &["one", "two"]);
+    let mut events = fixture.hub.subscribe();
+    fixture.servers.announce_change("a");
     let is_started = |kind: &EventKind| *kind == EventKind::DiscoveryStarted { servers: 1 };
     let started = wait_for(&mut events, is_started).await;
     let success = wait_for(&mut events, is_success).await;
     assert_eq!(started.trace, success.trace);
-    bench.hub.shutdown().await;
+    fixture.hub.shutdown().await;
 }
 
 #[tokio::test]
 async fn r_obs_01_one_event_starts_a_batch_and_failures_carry_its_trace_id() {
-    let bench = Bench::new(&["bad", "good"]).await;
-    bench.servers.tools("good", &["one", "two"]);
+    let fixture = HubFixture::new(&["bad", "good"]).await;
+    fixture.servers.tools("good", &["one", "two"]);
     let failing = Behaviour::failing(Reason::SpawnDenied);
-    bench.servers.set("bad", failing);
-    let mut events = bench.hub.subscribe();
-    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
-    bench.hub.shutdown().await;
+    fixture.servers.set("bad", failing);
+    let mut events = fixture.hub.subscribe();
+    fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
+    fixture.hub.shutdown().await;
     let (emitted, traces) = drain(&mut events);
     assert_eq!(
         emitted[0],
@@ -142,20 +142,20 @@ async fn r_obs_01_one_event_starts_a_batch_and_failures_carry_its_trace_id() {
 
 #[tokio::test]
 async fn r_obs_01_a_discovery_that_is_joined_is_reported_once() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set("a", Behaviour::hanging());
-    let (mut events, mut waiting) = (bench.hub.subscribe(), bench.hub.subscribe());
-    bench.hub.session_started();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    let (mut events, mut waiting) = (fixture.hub.subscribe(), fixture.hub.subscribe());
+    fixture.hub.session_started();
     wait_until("the server is being started", LONG, || {
-        bench.servers.started("a") == 1
+        fixture.servers.started("a") == 1
     })
     .await;
-    let joining = bench.hub.refresh(RefreshScope::All, false);
-    bench.servers.tools("a", &["one"]);
+    let joining = fixture.hub.refresh(RefreshScope::All, false);
+    fixture.servers.tools("a", &["one"]);
     joining.await.unwrap();
     wait_for(&mut waiting, is_success).await;
     check_discovery(&mut events, "joined");
-    bench.hub.shutdown().await;
+    fixture.hub.shutdown().await;
 }
 
 /// A server whose tool `off` is disabled.
@@ -171,15 +171,15 @@ fn with_disabled_tool(name: &str) -> ServerSpec {
 
 #[tokio::test]
 async fn r_obs_01_a_removed_server_is_reported_once_with_its_offered_tools() {
-    let bench = Bench::with(
+    let fixture = HubFixture::with(
         vec![with_disabled_tool("a"), spec("b")],
         HubSettings::default(),
     )
     .await;
-    bench.servers.tools("a", &["off", "one", "two"]);
-    bench.servers.tools("b", &["three"]);
-    let mut events = bench.hub.subscribe();
-    bench.hub.ensure_known().await;
+    fixture.servers.tools("a", &["off", "one", "two"]);
+    fixture.servers.tools("b", &["three"]);
+    let mut events = fixture.hub.subscribe();
+    fixture.hub.ensure_known().await;
     let updated = |mcp_tools: usize| json!({"event": "tools.registry.updated", "static_tools": 0, "mcp_tools": mcp_tools});
     let (emitted, _) = drain(&mut events);
     assert!(emitted.contains(&updated(3)), "{emitted:?}");
@@ -191,7 +191,7 @@ async fn r_obs_01_a_removed_server_is_reported_once_with_its_offered_tools() {
 
     let mut disabled = with_disabled_tool("a");
     disabled.enabled = false;
-    bench.hub.apply([disabled, spec("b")]).await;
+    fixture.hub.apply([disabled, spec("b")]).await;
     let (emitted, traces) = drain(&mut events);
     assert_eq!(removals(&emitted), [removed("a", 2)]);
     assert_eq!(emitted.last(), Some(&updated(1)), "{emitted:?}");
@@ -200,11 +200,11 @@ async fn r_obs_01_a_removed_server_is_reported_once_with_its_offered_tools() {
         "{emitted:?}"
     );
 
-    bench.hub.apply([spec("b")]).await;
+    fixture.hub.apply([spec("b")]).await;
     let (emitted, _) = drain(&mut events);
     assert_eq!(removals(&emitted), Vec::<Value>::new(), "it left before");
 
-    bench.hub.apply([]).await;
+    fixture.hub.apply([]).await;
     let (emitted, _) = drain(&mut events);
     assert_eq!(removals(&emitted), [removed("b", 1)]);
     assert_eq!(emitted.last(), Some(&updated(0)), "{emitted:?}");
@@ -221,13 +221,13 @@ impl ToolHandler for Echo {
 
 #[tokio::test]
 async fn r_obs_01_the_registry_counts_what_is_offered() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one", "two"]);
-    bench.hub.ensure_known().await;
-    let mut events = bench.hub.subscribe();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one", "two"]);
+    fixture.hub.ensure_known().await;
+    let mut events = fixture.hub.subscribe();
     // It hides the server's tool of the same exposed name.
     let tool = StaticTool::new("a__one", "One.", json!({"type": "object"})).unwrap();
-    bench.hub.register(tool, Arc::new(Echo)).unwrap();
+    fixture.hub.register(tool, Arc::new(Echo)).unwrap();
     let (emitted, _) = drain(&mut events);
     let updated = json!({"event": "tools.registry.updated", "static_tools": 1, "mcp_tools": 1});
     assert_eq!(emitted, [updated]);
@@ -237,39 +237,39 @@ async fn r_obs_01_the_registry_counts_what_is_offered() {
 async fn r_store_01_hits_and_misses_are_counted_for_usable_servers_alone() {
     let (mut disabled, mut untrusted) = (spec("disabled"), spec("untrusted"));
     disabled.enabled = false;
-    untrusted.approval = TrustState::Pending;
+    untrusted.trust_state = TrustState::Pending;
     let specs = vec![spec("good"), spec("failing"), disabled, untrusted];
-    let bench = Bench::with(specs, HubSettings::default()).await;
-    bench.servers.tools("good", &["one"]);
+    let fixture = HubFixture::with(specs, HubSettings::default()).await;
+    fixture.servers.tools("good", &["one"]);
     let failing = Behaviour::failing(Reason::SpawnDenied);
-    bench.servers.set("failing", failing);
+    fixture.servers.set("failing", failing);
     let counted = || {
-        let stats = bench.hub.stats();
+        let stats = fixture.hub.stats();
         (stats.hits, stats.misses)
     };
-    bench.hub.ensure_known().await;
+    fixture.hub.ensure_known().await;
     assert_eq!(counted(), (0, 2), "both are unknown");
-    bench.hub.ensure_known().await;
+    fixture.hub.ensure_known().await;
     assert_eq!(counted(), (1, 3), "the failed one has no tools to give");
     // A failure keeps the known tools.
-    bench.servers.tools("failing", &["two"]);
+    fixture.servers.tools("failing", &["two"]);
     let which = || RefreshScope::One(server("failing"));
-    bench.hub.refresh(which(), true).await.unwrap();
+    fixture.hub.refresh(which(), true).await.unwrap();
     let failing = Behaviour::failing(Reason::SpawnDenied);
-    bench.servers.set("failing", failing);
-    bench.hub.refresh(which(), true).await.unwrap();
-    bench.hub.ensure_known().await;
+    fixture.servers.set("failing", failing);
+    fixture.hub.refresh(which(), true).await.unwrap();
+    fixture.hub.ensure_known().await;
     assert_eq!(counted(), (3, 3));
 }
 
 #[tokio::test]
 async fn r_store_01_a_list_that_must_be_renewed_first_is_a_miss() {
-    let bench = Bench::strict("a").await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench.hub.ensure_known().await;
-    bench.clock.advance(spec("a").ttl);
-    bench.hub.ensure_known().await;
-    let stats = bench.hub.stats();
+    let fixture = HubFixture::strict("a").await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture.hub.ensure_known().await;
+    fixture.clock.advance(spec("a").ttl);
+    fixture.hub.ensure_known().await;
+    let stats = fixture.hub.stats();
     assert_eq!((stats.hits, stats.misses), (1, 2));
 }

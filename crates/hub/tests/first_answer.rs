@@ -5,14 +5,14 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
 
 use std::time::Duration;
 
-use fake::{Behaviour, Bench, spec};
+use fake::{Behaviour, HubFixture, spec};
 use pegboard_hub::{HubSettings, RefreshScope};
 use pegboard_model::{Limits, Reason, ServerSpec};
 use pegboard_testkit::{server, stdio_spec, tool_json};
@@ -20,18 +20,18 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// A server that a package runner starts, and that hangs.
-async fn hanging_runner(runner: &str, change: impl FnOnce(&mut ServerSpec)) -> Bench {
+async fn hanging_runner(runner: &str, change: impl FnOnce(&mut ServerSpec)) -> HubFixture {
     let mut spec = stdio_spec("a", runner, ["-y", "package@1.0.0"]);
     change(&mut spec);
-    let bench = Bench::with(vec![spec], HubSettings::default()).await;
-    bench.servers.set("a", Behaviour::hanging());
-    bench
+    let fixture = HubFixture::with(vec![spec], HubSettings::default()).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    fixture
 }
 
 /// How long a forced refresh takes until it fails with a timeout.
-async fn waited(bench: &Bench) -> Duration {
+async fn waited(fixture: &HubFixture) -> Duration {
     let started = Instant::now();
-    let outcomes = bench
+    let outcomes = fixture
         .hub
         .refresh(RefreshScope::One(server("a")), true)
         .await;
@@ -44,29 +44,29 @@ async fn waited(bench: &Bench) -> Duration {
 async fn r_disc_13_a_package_runner_may_download_before_its_first_list_and_not_later() {
     const MINUTE: Duration = Duration::from_secs(60);
     for runner in ["npx", "uvx", "/usr/local/bin/npx"] {
-        let bench = hanging_runner(runner, |_| {}).await;
-        let wait = waited(&bench).await;
+        let fixture = hanging_runner(runner, |_| {}).await;
+        let wait = waited(&fixture).await;
         assert!(
             wait >= 2 * MINUTE && wait < 3 * MINUTE,
             "{runner}: {wait:?}"
         );
         // A download that takes longer than the usual timeout succeeds.
-        let refresh = bench.hub.refresh(RefreshScope::One(server("a")), true);
+        let refresh = fixture.hub.refresh(RefreshScope::One(server("a")), true);
         let download = async {
             tokio::time::sleep(MINUTE).await;
-            bench.servers.tools("a", &["one"]);
+            fixture.servers.tools("a", &["one"]);
         };
         let (outcomes, ()) = tokio::join!(refresh, download);
         let refreshed = outcomes.unwrap().remove(0).result.unwrap();
         assert_eq!(refreshed.tools, 1, "{runner}");
         // It is installed now, so the usual timeout applies.
-        bench.servers.set("a", Behaviour::hanging());
-        assert!(waited(&bench).await < MINUTE, "{runner}");
-        assert_eq!(bench.tools(), ["a__one"], "what was known stays");
+        fixture.servers.set("a", Behaviour::hanging());
+        assert!(waited(&fixture).await < MINUTE, "{runner}");
+        assert_eq!(fixture.tools(), ["a__one"], "what was known stays");
     }
     let configured = |spec: &mut ServerSpec| spec.timeouts.discovery = Duration::from_secs(7);
-    let bench = hanging_runner("npx", configured).await;
-    let wait = waited(&bench).await;
+    let fixture = hanging_runner("npx", configured).await;
+    let wait = waited(&fixture).await;
     assert!(wait < Duration::from_secs(8), "a configured timeout counts");
 }
 
@@ -128,17 +128,17 @@ async fn r_store_03_only_sound_schemas_of_limited_size_are_stored() {
         tool_json("good"),
         with_schema("recursive", json!({"properties": {"x": {"$ref": "#"}}})),
     ]);
-    let bench = Bench::new(&["a"]).await;
+    let fixture = HubFixture::new(&["a"]).await;
     let behaviour = Behaviour {
         tools: tools.collect(),
         ..Behaviour::default()
     };
-    bench.servers.set("a", behaviour);
-    bench.hub.ensure_known().await;
-    bench.hub.shutdown().await;
+    fixture.servers.set("a", behaviour);
+    fixture.hub.ensure_known().await;
+    fixture.hub.shutdown().await;
 
     let spec = spec("a");
-    let record = bench.store.load_server(&spec.name, &spec.hash).await;
+    let record = fixture.store.load_server(&spec.name, &spec.hash).await;
     let record = record.unwrap().expect("the discovery was stored");
     let kept: Vec<&str> = record.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(kept, ["good", "recursive"]);
@@ -159,7 +159,7 @@ async fn r_store_03_only_sound_schemas_of_limited_size_are_stored() {
         assert!(tool.definition.len() <= limits.tool_bytes);
     }
     // A restart gives the same without contacting the server.
-    let again = bench.reopened(vec![spec]).await;
+    let again = fixture.reopened(vec![spec]).await;
     assert_eq!(again.tools(), ["a__good", "a__recursive"]);
     assert_eq!(again.entry("a").record.rejections, record.rejections);
     assert_eq!(again.servers.started("a"), 0);

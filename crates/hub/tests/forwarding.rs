@@ -6,14 +6,14 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
 
 use std::time::Duration;
 
-use fake::{Behaviour, Bench, event_names, spec, wait_for};
+use fake::{Behaviour, HubFixture, event_names, spec, wait_for};
 use pegboard_hub::{Announcement, CallRequest, ForwardRequest, HubSettings, OfferRef, SessionId};
 use pegboard_model::{EventKind, Reason, ServerName, ToolError, ToolResult, TrustState};
 use pegboard_testkit::{http_spec, tool_json, wait_until};
@@ -40,42 +40,42 @@ fn offers() -> Behaviour {
 }
 
 /// Adds tools to a server's behaviour.
-fn offering(bench: &Bench, server: &str, tools: &[&str]) {
+fn offering(fixture: &HubFixture, server: &str, tools: &[&str]) {
     let tools = tools.iter().map(|name| tool_json(name)).collect();
-    bench.servers.set(server, Behaviour { tools, ..offers() });
+    fixture.servers.set(server, Behaviour { tools, ..offers() });
 }
 
-async fn forward(bench: &Bench, name: &str, method: &str) -> Result<String, ToolError> {
+async fn forward(fixture: &HubFixture, name: &str, method: &str) -> Result<String, ToolError> {
     let members = r#""name":"plan""#;
     let about = OfferRef::Prompt("plan".into());
     let request = ForwardRequest::new(session("s"), server(name), method, about, members);
-    let outcome = bench.hub.forward(&request).await?;
+    let outcome = fixture.hub.forward(&request).await?;
     Ok(outcome.result.get().to_owned())
 }
 
-async fn call(bench: &Bench, tool: &str, arguments: &str) -> ToolResult<()> {
+async fn call(fixture: &HubFixture, tool: &str, arguments: &str) -> ToolResult<()> {
     let arguments = RawValue::from_string(arguments.into()).unwrap();
     let request = CallRequest::new(session("s"), tool, arguments);
-    bench.hub.call(&request).await.map(drop)
+    fixture.hub.call(&request).await.map(drop)
 }
 
 #[tokio::test]
 async fn r_gate_03_a_request_reaches_exactly_its_server_and_the_result_is_untouched() {
-    let bench = Bench::new(&["a", "b"]).await;
-    offering(&bench, "a", &["one"]);
-    offering(&bench, "b", &["two"]);
-    bench.hub.ensure_known().await;
-    bench.servers.starts.lock().unwrap().clear();
-    let mut events = bench.hub.subscribe_calls();
-    let result = forward(&bench, "b", "prompts/get").await.unwrap();
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    offering(&fixture, "a", &["one"]);
+    offering(&fixture, "b", &["two"]);
+    fixture.hub.ensure_known().await;
+    fixture.servers.starts.lock().unwrap().clear();
+    let mut events = fixture.hub.subscribe_calls();
+    let result = forward(&fixture, "b", "prompts/get").await.unwrap();
     assert_eq!(result, r#"{"of":"b",  "kept":[1.0]}"#);
-    forward(&bench, "b", "prompts/get").await.unwrap();
-    assert_eq!(*bench.servers.starts.lock().unwrap(), ["b"]);
+    forward(&fixture, "b", "prompts/get").await.unwrap();
+    assert_eq!(*fixture.servers.starts.lock().unwrap(), ["b"]);
     let request = ["b", "prompts/get", r#""name":"plan""#, "plan"].map(str::to_owned);
-    assert_eq!(bench.servers.requests.lock().unwrap()[0], request);
+    assert_eq!(fixture.servers.requests.lock().unwrap()[0], request);
     let names = event_names(&mut events);
     assert!(names.contains("server.request.finished"), "{names:?}");
-    let options = bench.servers.options.lock().unwrap();
+    let options = fixture.servers.options.lock().unwrap();
     assert_eq!(options[0].max_duration, options[0].timeout * 10);
 }
 
@@ -84,28 +84,28 @@ async fn r_gate_03_a_request_to_a_server_that_may_not_run_starts_nothing() {
     let mut disabled = spec("disabled");
     disabled.enabled = false;
     let mut pending = spec("pending");
-    pending.approval = TrustState::Pending;
-    let bench = Bench::with(vec![disabled, pending], HubSettings::default()).await;
+    pending.trust_state = TrustState::Pending;
+    let fixture = HubFixture::with(vec![disabled, pending], HubSettings::default()).await;
     for (name, reason) in [
         ("disabled", Reason::ServerDisabled),
         ("pending", Reason::ServerPending),
-        ("nobody", Reason::ServerUnknown),
+        ("missing", Reason::ServerUnknown),
     ] {
-        let error = forward(&bench, name, "resources/read").await.unwrap_err();
+        let error = forward(&fixture, name, "resources/read").await.unwrap_err();
         assert_eq!(error.reason, reason, "{name}");
-        let watched = bench
+        let watched = fixture
             .hub
             .watch_resource(&session("s"), &server(name), "test://1", true)
             .await;
         assert_eq!(watched.unwrap_err().reason, reason, "{name}");
     }
-    assert!(bench.servers.starts.lock().unwrap().is_empty());
+    assert!(fixture.servers.starts.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set(
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set(
         "a",
         Behaviour {
             crash_on_call: true,
@@ -113,15 +113,15 @@ async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
         },
     );
     for (method, sent) in [("resources/read", 2), ("tasks/cancel", 1)] {
-        bench.servers.requests.lock().unwrap().clear();
-        let error = forward(&bench, "a", method).await.unwrap_err();
+        fixture.servers.requests.lock().unwrap().clear();
+        let error = forward(&fixture, "a", method).await.unwrap_err();
         assert!(matches!(
             error.reason,
             Reason::ServerExited | Reason::ServerBackoff
         ));
-        let requests = bench.servers.requests.lock().unwrap().len();
+        let requests = fixture.servers.requests.lock().unwrap().len();
         assert_eq!(requests, sent, "{method}");
-        bench
+        fixture
             .hub
             .refresh(pegboard_hub::RefreshScope::All, true)
             .await
@@ -130,69 +130,69 @@ async fn r_gate_03_only_a_request_that_changes_nothing_is_sent_again() {
 }
 
 /// The resources that the servers were asked to watch, in order.
-fn watched(bench: &Bench) -> Vec<(String, bool)> {
-    let watches = bench.servers.watches.lock().unwrap();
+fn watched(fixture: &HubFixture) -> Vec<(String, bool)> {
+    let watches = fixture.servers.watches.lock().unwrap();
     let watched = watches.iter().map(|(_, uri, watch)| (uri.clone(), *watch));
     watched.collect()
 }
 
-async fn watch(bench: &Bench, who: &str, uri: &str, watch: bool) -> ToolResult<()> {
-    let hub = &bench.hub;
+async fn watch(fixture: &HubFixture, who: &str, uri: &str, watch: bool) -> ToolResult<()> {
+    let hub = &fixture.hub;
     hub.watch_resource(&session(who), &server("a"), uri, watch)
         .await
 }
 
 #[tokio::test]
 async fn r_gate_03_many_who_watch_are_one_for_the_server() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set("a", offers());
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set("a", offers());
     for who in ["one", "two", "one"] {
-        watch(&bench, who, "test://1", true).await.unwrap();
+        watch(&fixture, who, "test://1", true).await.unwrap();
     }
-    watch(&bench, "one", "test://2", true).await.unwrap();
-    watch(&bench, "two", "test://3", false).await.unwrap();
+    watch(&fixture, "one", "test://2", true).await.unwrap();
+    watch(&fixture, "two", "test://3", false).await.unwrap();
     let asked = [("test://1".into(), true), ("test://2".into(), true)];
-    assert_eq!(watched(&bench), asked);
-    watch(&bench, "one", "test://1", false).await.unwrap();
-    assert_eq!(watched(&bench).len(), 2, "`two` still watches");
-    watch(&bench, "two", "test://1", false).await.unwrap();
-    assert_eq!(watched(&bench)[2], ("test://1".into(), false));
+    assert_eq!(watched(&fixture), asked);
+    watch(&fixture, "one", "test://1", false).await.unwrap();
+    assert_eq!(watched(&fixture).len(), 2, "`two` still watches");
+    watch(&fixture, "two", "test://1", false).await.unwrap();
+    assert_eq!(watched(&fixture)[2], ("test://1".into(), false));
 
-    let mut announcements = bench.hub.announcements();
+    let mut announcements = fixture.hub.announcements();
     let updated = Announcement::ResourceUpdated {
         uri: "test://2".into(),
     };
-    bench.servers.emit("a", updated.clone());
+    fixture.servers.emit("a", updated.clone());
     let announced = tokio::time::timeout(LONG, announcements.recv()).await;
     assert_eq!(announced.unwrap().unwrap(), (server("a"), updated));
 
-    bench.hub.session_ended(&session("one"));
+    fixture.hub.session_ended(&session("one"));
     wait_until("the last watch ends with its session", LONG, || {
-        watched(&bench).last() == Some(&("test://2".into(), false))
+        watched(&fixture).last() == Some(&("test://2".into(), false))
     })
     .await;
 }
 
 #[tokio::test]
-async fn r_gate_03_a_watch_that_reached_the_server_is_taken_back_when_its_caller_goes() {
-    let bench = Bench::new(&["a"]).await;
+async fn r_gate_03_a_watch_is_unsubscribed_when_its_caller_disconnects() {
+    let fixture = HubFixture::new(&["a"]).await;
     let hanging = Behaviour {
         hang_watch: true,
         ..offers()
     };
-    bench.servers.set("a", hanging);
-    let hub = bench.hub.clone();
+    fixture.servers.set("a", hanging);
+    let hub = fixture.hub.clone();
     let watching = tokio::spawn(async move {
         let (who, server) = (session("one"), server("a"));
         hub.watch_resource(&who, &server, "test://1", true).await
     });
-    wait_until("the server heard of it", LONG, || {
-        !watched(&bench).is_empty()
+    wait_until("the server received it", LONG, || {
+        !watched(&fixture).is_empty()
     })
     .await;
     watching.abort();
     wait_until("it is taken back", LONG, || {
-        watched(&bench).last() == Some(&("test://1".into(), false))
+        watched(&fixture).last() == Some(&("test://1".into(), false))
     })
     .await;
 }
@@ -201,83 +201,89 @@ async fn r_gate_03_a_watch_that_reached_the_server_is_taken_back_when_its_caller
 async fn r_gate_03_a_watched_server_is_not_idle_and_is_asked_again_after_a_restart() {
     let mut brief = spec("a");
     brief.timeouts.idle = Duration::from_secs(60);
-    let bench = Bench::with(vec![brief], HubSettings::default()).await;
-    offering(&bench, "a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench.servers.starts.lock().unwrap().clear();
-    watch(&bench, "s", "test://1", true).await.unwrap();
+    let fixture = HubFixture::with(vec![brief], HubSettings::default()).await;
+    offering(&fixture, "a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture.servers.starts.lock().unwrap().clear();
+    watch(&fixture, "s", "test://1", true).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert!(bench.servers.is_running("a"));
-    assert_eq!(bench.servers.started("a"), 1);
+    assert!(fixture.servers.is_running("a"));
+    assert_eq!(fixture.servers.started("a"), 1);
 
-    let mut events = bench.hub.subscribe();
-    bench.servers.crash("a");
+    let mut events = fixture.hub.subscribe();
+    fixture.servers.crash("a");
     let is_gone =
         |kind: &EventKind| matches!(kind, EventKind::ServerStopped { why, .. } if why == "crashed");
     wait_for(&mut events, is_gone).await;
-    call(&bench, "a__one", "{}").await.unwrap();
-    wait_until("it is asked again", LONG, || watched(&bench).len() == 2).await;
-    assert_eq!(watched(&bench)[1], ("test://1".into(), true));
+    call(&fixture, "a__one", "{}").await.unwrap();
+    wait_until("it is subscribed again", LONG, || {
+        watched(&fixture).len() == 2
+    })
+    .await;
+    assert_eq!(watched(&fixture)[1], ("test://1".into(), true));
 
-    watch(&bench, "s", "test://1", false).await.unwrap();
+    watch(&fixture, "s", "test://1", false).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert!(!bench.servers.is_running("a"), "no session watches");
+    assert!(!fixture.servers.is_running("a"), "no session watches");
 }
 
 #[tokio::test]
 async fn r_gate_03_a_watch_that_the_server_refuses_is_not_kept() {
-    let bench = Bench::new(&["a"]).await;
+    let fixture = HubFixture::new(&["a"]).await;
     let behaviour = Behaviour {
         fail_watch: true,
         ..offers()
     };
-    bench.servers.set("a", behaviour);
-    let error = watch(&bench, "s", "test://1", true).await.unwrap_err();
+    fixture.servers.set("a", behaviour);
+    let error = watch(&fixture, "s", "test://1", true).await.unwrap_err();
     assert_eq!(error.reason, Reason::ServerError);
-    bench.servers.change("a", |b| b.fail_watch = false);
-    watch(&bench, "s", "test://2", true).await.unwrap();
-    bench.servers.crash("a");
-    forward(&bench, "a", "resources/read").await.unwrap();
-    wait_until("it is asked again", LONG, || watched(&bench).len() == 2).await;
-    let all = watched(&bench);
+    fixture.servers.change("a", |b| b.fail_watch = false);
+    watch(&fixture, "s", "test://2", true).await.unwrap();
+    fixture.servers.crash("a");
+    forward(&fixture, "a", "resources/read").await.unwrap();
+    wait_until("it is subscribed again", LONG, || {
+        watched(&fixture).len() == 2
+    })
+    .await;
+    let all = watched(&fixture);
     assert!(all.iter().all(|(uri, _)| uri == "test://2"), "{all:?}");
 }
 
 #[tokio::test]
 async fn r_gate_03_a_watch_that_was_given_up_is_not_kept() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set("a", Behaviour::hanging());
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set("a", Behaviour::hanging());
     let given_up = async {
         tokio::select! {
-            _ = watch(&bench, "s", "test://1", true) => panic!("the server hangs"),
-            () = wait_until("it is started", LONG, || bench.servers.started("a") == 1) => {}
+            _ = watch(&fixture, "s", "test://1", true) => panic!("the server hangs"),
+            () = wait_until("it is started", LONG, || fixture.servers.started("a") == 1) => {}
         }
     };
     given_up.await;
-    bench.servers.set("a", offers());
-    watch(&bench, "s", "test://2", true).await.unwrap();
-    assert_eq!(watched(&bench), [("test://2".into(), true)]);
-    bench.hub.session_ended(&session("s"));
-    wait_until("nothing is watched", LONG, || watched(&bench).len() == 2).await;
-    assert_eq!(watched(&bench)[1], ("test://2".into(), false));
+    fixture.servers.set("a", offers());
+    watch(&fixture, "s", "test://2", true).await.unwrap();
+    assert_eq!(watched(&fixture), [("test://2".into(), true)]);
+    fixture.hub.session_ended(&session("s"));
+    wait_until("nothing is watched", LONG, || watched(&fixture).len() == 2).await;
+    assert_eq!(watched(&fixture)[1], ("test://2".into(), false));
 }
 
 #[tokio::test]
 async fn r_sec_01_a_session_cannot_watch_without_end() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set("a", offers());
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set("a", offers());
     let limit = pegboard_model::Limits::default().subscriptions_per_session;
     for number in 0..limit {
         let uri = format!("test://{number}");
-        watch(&bench, "s", &uri, true).await.unwrap();
+        watch(&fixture, "s", &uri, true).await.unwrap();
     }
-    let refused = watch(&bench, "s", "test://more", true).await.unwrap_err();
+    let refused = watch(&fixture, "s", "test://more", true).await.unwrap_err();
     assert_eq!(refused.reason, Reason::Overloaded);
-    watch(&bench, "other", "test://more", true).await.unwrap();
-    watch(&bench, "s", "test://0", false).await.unwrap();
-    watch(&bench, "s", "test://more", true).await.unwrap();
+    watch(&fixture, "other", "test://more", true).await.unwrap();
+    watch(&fixture, "s", "test://0", false).await.unwrap();
+    watch(&fixture, "s", "test://more", true).await.unwrap();
     let long = format!("test://{}", "x".repeat(100_000));
-    let refused = watch(&bench, "other", &long, true).await.unwrap_err();
+    let refused = watch(&fixture, "other", &long, true).await.unwrap_err();
     assert_eq!(refused.reason, Reason::ResourceUnknown);
 }
 
@@ -289,9 +295,9 @@ fn mirrored(header: &str) -> serde_json::Value {
 #[tokio::test]
 async fn r_reg_06_annotated_arguments_are_repeated_as_headers_for_servers_on_the_network_alone() {
     let specs = vec![http_spec("web", "http://127.0.0.1:9/mcp"), spec("local")];
-    let bench = Bench::with(specs, HubSettings::default()).await;
+    let fixture = HubFixture::with(specs, HubSettings::default()).await;
     for name in ["web", "local"] {
-        bench.servers.set(
+        fixture.servers.set(
             name,
             Behaviour {
                 tools: vec![mirrored("Region"), tool_json("plain")],
@@ -299,11 +305,11 @@ async fn r_reg_06_annotated_arguments_are_repeated_as_headers_for_servers_on_the
             },
         );
     }
-    bench.hub.ensure_known().await;
+    fixture.hub.ensure_known().await;
     for tool in ["web__query", "web__plain", "local__query"] {
-        call(&bench, tool, r#"{"region":"eu"}"#).await.unwrap();
+        call(&fixture, tool, r#"{"region":"eu"}"#).await.unwrap();
     }
-    let options = bench.servers.options.lock().unwrap();
+    let options = fixture.servers.options.lock().unwrap();
     let headers: Vec<_> = options.iter().map(|options| &options.headers).collect();
     assert_eq!(headers[0], &[("Region".to_owned(), "eu".to_owned())]);
     assert!(headers[1].is_empty() && headers[2].is_empty());
@@ -312,40 +318,44 @@ async fn r_reg_06_annotated_arguments_are_repeated_as_headers_for_servers_on_the
 #[tokio::test]
 async fn r_reg_06_a_header_mismatch_renews_the_list_once_and_the_call_is_made_again() {
     let specs = vec![http_spec("web", "http://127.0.0.1:9/mcp"), spec("local")];
-    let bench = Bench::with(specs, HubSettings::default()).await;
+    let fixture = HubFixture::with(specs, HubSettings::default()).await;
     for name in ["web", "local"] {
         let behaviour = Behaviour {
             tools: vec![mirrored("Old")],
             ..Behaviour::default()
         };
-        bench.servers.set(name, behaviour);
+        fixture.servers.set(name, behaviour);
     }
-    bench.hub.ensure_known().await;
+    fixture.hub.ensure_known().await;
     let changed = |mismatches: usize| Behaviour {
         tools: vec![mirrored("New")],
         header_mismatches: mismatches,
         ..Behaviour::default()
     };
-    bench.servers.set("web", changed(1));
-    let lists = bench.servers.listed("web");
+    fixture.servers.set("web", changed(1));
+    let lists = fixture.servers.listed("web");
     let eu = r#"{"region":"eu"}"#;
-    call(&bench, "web__query", eu).await.unwrap();
-    assert_eq!(bench.servers.listed("web"), lists + 1);
+    call(&fixture, "web__query", eu).await.unwrap();
+    assert_eq!(fixture.servers.listed("web"), lists + 1);
     {
-        let options = bench.servers.options.lock().unwrap();
+        let options = fixture.servers.options.lock().unwrap();
         let names: Vec<_> = options.iter().map(|o| o.headers[0].0.clone()).collect();
         assert_eq!(names, ["Old", "New"]);
     }
-    bench.servers.set("web", changed(9));
-    let error = call(&bench, "web__query", eu).await.unwrap_err();
-    assert_eq!(error.rpc.unwrap().code, -32020);
+    fixture.servers.set("web", changed(9));
+    let error = call(&fixture, "web__query", eu).await.unwrap_err();
+    assert_eq!(error.into_details().rpc.unwrap().code, -32020);
     assert_eq!(
-        bench.servers.calls.lock().unwrap().len(),
+        fixture.servers.calls.lock().unwrap().len(),
         4,
         "once, no more"
     );
 
-    bench.servers.set("local", changed(1));
-    let error = call(&bench, "local__query", eu).await.unwrap_err();
-    assert_eq!(error.rpc.unwrap().code, -32020, "pipes have no headers");
+    fixture.servers.set("local", changed(1));
+    let error = call(&fixture, "local__query", eu).await.unwrap_err();
+    assert_eq!(
+        error.into_details().rpc.unwrap().code,
+        -32020,
+        "pipes have no headers"
+    );
 }

@@ -7,7 +7,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 use std::sync::Arc;
@@ -224,7 +224,7 @@ async fn r_disc_03_r_sec_01_endless_pages_keep_what_is_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r_sec_01_a_malformed_tool_costs_only_itself() {
+async fn r_sec_01_a_malformed_tool_is_rejected_alone() {
     let marker = marker();
     let kinds = [
         Malformed::SchemaBoolean,

@@ -7,7 +7,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -32,7 +32,7 @@ const LONG: Duration = Duration::from_secs(30);
 #[derive(Default)]
 struct FakeEncoder {
     read: AtomicUsize,
-    rests: AtomicUsize,
+    releases: AtomicUsize,
 }
 
 const MEANINGS: [[&str; 2]; 3] = [["zorp", "alpha"], ["blim", "beta"], ["drum", "gamma"]];
@@ -97,7 +97,7 @@ impl Encoder for FakeEncoder {
     }
 
     fn release_memory(&self) {
-        self.rests.fetch_add(1, Ordering::Relaxed);
+        self.releases.fetch_add(1, Ordering::Relaxed);
     }
 
     fn pack(&self, query: &[f32]) -> Vec<u8> {
@@ -184,16 +184,16 @@ impl Meaningful {
 
 #[tokio::test]
 async fn r_find_02_words_alone_until_the_vectors_are_there() {
-    let bench = known(false).await;
-    let (_, by_meaning) = bench.find(None, "zorp");
+    let fixture = known(false).await;
+    let (_, by_meaning) = fixture.find(None, "zorp");
     assert_eq!(by_meaning, SemanticCoverage::None);
-    bench.ready().await;
-    let (names, by_meaning) = bench.find(None, "zorp");
+    fixture.ready().await;
+    let (names, by_meaning) = fixture.find(None, "zorp");
     assert_eq!(by_meaning, SemanticCoverage::All);
     assert_eq!(names[0], "one__do_alpha");
-    assert_eq!(bench.find(None, "drum").0[0], "two__do_gamma");
-    let catalog = bench.hub.catalog();
-    let finder = bench.hub.finder(None).by_words();
+    assert_eq!(fixture.find(None, "drum").0[0], "two__do_gamma");
+    let catalog = fixture.hub.catalog();
+    let finder = fixture.hub.finder(None).by_words();
     assert_eq!(
         finder.find(&catalog, "zorp", 5).by_meaning,
         SemanticCoverage::None
@@ -202,11 +202,11 @@ async fn r_find_02_words_alone_until_the_vectors_are_there() {
 
 #[tokio::test]
 async fn r_find_02_vectors_are_read_once_and_only_for_what_is_new() {
-    let bench = known(false).await;
-    bench.ready().await;
-    assert_eq!(bench.encoder.read.load(Ordering::Relaxed), 4);
+    let fixture = known(false).await;
+    fixture.ready().await;
+    assert_eq!(fixture.encoder.read.load(Ordering::Relaxed), 4);
 
-    let after = bench.again(false).await;
+    let after = fixture.again(false).await;
     after.hub.load_vectors_once().await;
     assert_eq!(after.find(None, "zorp").0[0], "one__do_alpha");
     assert_eq!(
@@ -237,59 +237,59 @@ async fn r_find_02_a_server_that_is_discovered_gets_its_vectors_in_the_backgroun
     let servers = Servers::new();
     servers.tools("one", &["do_alpha"]);
     servers.tools("two", &["do_gamma"]);
-    let bench = opened(Arc::new(MemoryStore::new()), servers, false).await;
-    bench.hub.index_meaning_in_background();
-    bench.hub.ensure_known().await;
+    let fixture = opened(Arc::new(MemoryStore::new()), servers, false).await;
+    fixture.hub.index_meaning_in_background();
+    fixture.hub.ensure_known().await;
     wait_until("the vectors are there", LONG, || {
-        bench.find(None, "zorp").1 == SemanticCoverage::All
+        fixture.find(None, "zorp").1 == SemanticCoverage::All
     })
     .await;
-    bench.hub.shutdown().await;
+    fixture.hub.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_encoder_releases_memory_after_encoding_tools_and_a_while_after_queries() {
-    let bench = known(false).await;
-    bench.hub.index_meaning_in_background();
-    let rests = |wanted: usize| {
-        let encoder = bench.encoder.clone();
-        wait_until("the encoder rests", 4 * LONG, move || {
-            encoder.rests.load(Ordering::Relaxed) == wanted
+    let fixture = known(false).await;
+    fixture.hub.index_meaning_in_background();
+    let releases = |wanted: usize| {
+        let encoder = fixture.encoder.clone();
+        wait_until("the encoder releases its memory", 4 * LONG, move || {
+            encoder.releases.load(Ordering::Relaxed) == wanted
         })
     };
-    rests(1).await;
-    assert_eq!(bench.encoder.read.load(Ordering::Relaxed), 4);
-    assert_eq!(bench.find(None, "zorp").1, SemanticCoverage::All);
-    rests(2).await;
-    bench.hub.shutdown().await;
+    releases(1).await;
+    assert_eq!(fixture.encoder.read.load(Ordering::Relaxed), 4);
+    assert_eq!(fixture.find(None, "zorp").1, SemanticCoverage::All);
+    releases(2).await;
+    fixture.hub.shutdown().await;
 }
 
 #[tokio::test]
 async fn a_refresh_that_changes_nothing_keeps_index_and_vectors() {
-    let bench = known(false).await;
-    bench.ready().await;
-    bench
+    let fixture = known(false).await;
+    fixture.ready().await;
+    fixture
         .hub
         .refresh(pegboard_hub::RefreshScope::All, true)
         .await
         .unwrap();
-    assert_eq!(bench.find(None, "zorp").1, SemanticCoverage::All);
+    assert_eq!(fixture.find(None, "zorp").1, SemanticCoverage::All);
 }
 
 #[tokio::test]
-async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
-    let bench = known(true).await;
-    bench.ready().await;
-    bench.hub.load_vectors_once().await;
+async fn a_search_that_led_to_a_call_raises_the_tools_score() {
+    let fixture = known(true).await;
+    fixture.ready().await;
+    fixture.hub.load_vectors_once().await;
     // The word is unknown to the encoder, so the tools are found by name.
     let query = "do";
-    let (before, _) = bench.find(Some("a"), query);
+    let (before, _) = fixture.find(Some("a"), query);
     assert_ne!(before[0], "two__do_gamma");
-    bench.call("a", "two__do_gamma").await;
-    assert_eq!(bench.find(None, query).0[0], "two__do_gamma");
+    fixture.call("a", "two__do_gamma").await;
+    assert_eq!(fixture.find(None, query).0[0], "two__do_gamma");
 
-    bench.hub.shutdown().await;
-    let after = bench.again(true).await;
+    fixture.hub.shutdown().await;
+    let after = fixture.again(true).await;
     after.hub.load_vectors_once().await;
     assert_eq!(
         after.find(None, query).0[0],
@@ -302,40 +302,40 @@ async fn a_search_that_led_to_a_call_speaks_for_the_tool_afterwards() {
 
 #[tokio::test]
 async fn a_search_without_a_call_is_not_remembered() {
-    let bench = known(true).await;
-    bench.ready().await;
-    bench.find(Some("a"), "do");
-    bench.call("b", "two__do_gamma").await;
-    bench.call("a", "two__unknown").await;
-    bench
+    let fixture = known(true).await;
+    fixture.ready().await;
+    fixture.find(Some("a"), "do");
+    fixture.call("b", "two__do_gamma").await;
+    fixture.call("a", "two__unknown").await;
+    fixture
         .servers
         .change("two", |server| server.crash_on_call = true);
-    bench.call("a", "two__do_delta").await;
-    bench.hub.shutdown().await;
-    assert_eq!(bench.remembered().await, 0);
+    fixture.call("a", "two__do_delta").await;
+    fixture.hub.shutdown().await;
+    assert_eq!(fixture.remembered().await, 0);
 }
 
 #[tokio::test]
 async fn one_search_counts_once_for_a_tool_however_often_it_is_called() {
-    let bench = known(true).await;
-    bench.ready().await;
-    bench.find(Some("a"), "do");
+    let fixture = known(true).await;
+    fixture.ready().await;
+    fixture.find(Some("a"), "do");
     for _ in 0..5 {
-        bench.call("a", "two__do_gamma").await;
+        fixture.call("a", "two__do_gamma").await;
     }
     // The same query adds nothing.
-    bench.find(Some("a"), "do");
-    bench.call("a", "two__do_gamma").await;
-    bench.hub.shutdown().await;
-    assert_eq!(bench.remembered().await, 1);
+    fixture.find(Some("a"), "do");
+    fixture.call("a", "two__do_gamma").await;
+    fixture.hub.shutdown().await;
+    assert_eq!(fixture.remembered().await, 1);
 }
 
 #[tokio::test]
-async fn nothing_is_remembered_unless_the_user_wants_it() {
-    let bench = known(false).await;
-    bench.ready().await;
-    bench.find(Some("a"), "do");
-    bench.call("a", "two__do_gamma").await;
-    bench.hub.shutdown().await;
-    assert_eq!(bench.remembered().await, 0);
+async fn searches_are_stored_only_if_enabled() {
+    let fixture = known(false).await;
+    fixture.ready().await;
+    fixture.find(Some("a"), "do");
+    fixture.call("a", "two__do_gamma").await;
+    fixture.hub.shutdown().await;
+    assert_eq!(fixture.remembered().await, 0);
 }

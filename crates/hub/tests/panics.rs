@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -13,7 +13,7 @@ mod fake;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fake::{Behaviour, Bench};
+use fake::{Behaviour, HubFixture};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{CallRequest, RefreshScope, SessionId, ToolHandler};
 use pegboard_model::{DiscoveryStatus, Reason, ToolResult};
@@ -36,12 +36,12 @@ fn panicking(place: &'static str) -> Behaviour {
 #[tokio::test]
 async fn r_sec_01_k11_a_panic_in_a_discovery_fails_that_discovery_alone() {
     for place in ["connect", "list"] {
-        let bench = Bench::new(&["a", "b"]).await;
-        bench.servers.set("a", panicking(place));
-        bench.servers.tools("b", &["two"]);
-        bench.hub.ensure_known().await;
-        assert_eq!(bench.tools(), ["b__two"], "{place}");
-        let entry = bench.entry("a");
+        let fixture = HubFixture::new(&["a", "b"]).await;
+        fixture.servers.set("a", panicking(place));
+        fixture.servers.tools("b", &["two"]);
+        fixture.hub.ensure_known().await;
+        assert_eq!(fixture.tools(), ["b__two"], "{place}");
+        let entry = fixture.entry("a");
         assert_eq!(entry.status(), DiscoveryStatus::Failed);
         assert!(!entry.discovering);
         let error = entry.record.last_error.as_ref().unwrap();
@@ -49,26 +49,26 @@ async fn r_sec_01_k11_a_panic_in_a_discovery_fails_that_discovery_alone() {
         assert!(error.message.contains("`a`"), "{}", error.message);
         assert!(!error.message.contains("assert"), "{}", error.message);
 
-        bench.servers.tools("a", &["one"]);
-        let outcome = bench
+        fixture.servers.tools("a", &["one"]);
+        let outcome = fixture
             .hub
             .refresh(RefreshScope::One(server("a")), true)
             .await;
         outcome.unwrap().remove(0).result.unwrap();
-        assert_eq!(bench.tools(), ["a__one", "b__two"], "{place}");
+        assert_eq!(fixture.tools(), ["a__one", "b__two"], "{place}");
     }
 }
 
 #[tokio::test]
 async fn r_sec_01_k11_a_panic_in_a_call_fails_that_call_alone() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set("a", panicking("call"));
-    bench.hub.ensure_known().await;
-    let error = bench.hub.call(&call("a__one")).await.unwrap_err();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set("a", panicking("call"));
+    fixture.hub.ensure_known().await;
+    let error = fixture.hub.call(&call("a__one")).await.unwrap_err();
     assert_eq!(error.reason, Reason::Internal);
     assert!(error.message.contains("a__one"), "{}", error.message);
-    bench.servers.tools("a", &["one"]);
-    bench.hub.call(&call("a__one")).await.unwrap();
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.call(&call("a__one")).await.unwrap();
 }
 
 struct Panics;
@@ -82,27 +82,27 @@ impl ToolHandler for Panics {
 
 #[tokio::test]
 async fn r_sec_01_k11_a_handler_of_the_host_program_that_panics_is_a_failed_call() {
-    let bench = Bench::new(&[]).await;
+    let fixture = HubFixture::new(&[]).await;
     let tool = StaticTool::new("own", "Panics.", json!({"type": "object"})).unwrap();
-    bench.hub.register(tool, Arc::new(Panics)).unwrap();
-    let error = bench.hub.call(&call("own")).await.unwrap_err();
+    fixture.hub.register(tool, Arc::new(Panics)).unwrap();
+    let error = fixture.hub.call(&call("own")).await.unwrap_err();
     assert_eq!(error.reason, Reason::Internal);
     assert!(!error.message.contains("secret"), "{}", error.message);
 }
 
 #[tokio::test]
 async fn r_sec_01_b15_a_server_that_the_system_cannot_start_leaves_others_alone() {
-    let bench = Bench::new(&["a", "b"]).await;
-    bench
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    fixture
         .servers
         .set("a", Behaviour::failing(Reason::SpawnResource));
-    bench.servers.tools("b", &["two"]);
-    let outcomes = bench.hub.refresh(RefreshScope::All, true).await.unwrap();
+    fixture.servers.tools("b", &["two"]);
+    let outcomes = fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
     let failed = outcomes[0].result.as_ref().unwrap_err();
     assert_eq!(
         (failed.reason, failed.retryable),
         (Reason::SpawnResource, true)
     );
     assert_eq!(outcomes[1].result.as_ref().unwrap().tools, 1);
-    assert_eq!(bench.tools(), ["b__two"]);
+    assert_eq!(fixture.tools(), ["b__two"]);
 }

@@ -6,7 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fake::{Behaviour, Bench, spec, wait_for};
+use fake::{Behaviour, HubFixture, spec, wait_for};
 use pegboard_catalog::StaticTool;
 use pegboard_hub::{
-    ApprovalSettings, CallRequest, Caller, Hub, HubSettings, RefreshScope, SessionId, ToolHandler,
+    ApprovalSettings, CallRequest, Caller, ClientCapabilities, Hub, HubSettings, RefreshScope,
+    SessionId, ToolHandler,
 };
 use pegboard_model::{
     Activity, ActivityKind, ApprovalDecision, ApprovalRequest, AskDestructive, ErrorClass,
@@ -49,18 +50,18 @@ fn asking() -> ServerSpec {
     spec
 }
 
-async fn bench(spec: ServerSpec, patience: Duration) -> Bench {
+async fn fixture(spec: ServerSpec, timeout: Duration) -> HubFixture {
     let settings = HubSettings {
         asking: ApprovalSettings {
-            timeout: patience,
+            timeout,
             ..ApprovalSettings::default()
         },
         ..HubSettings::default()
     };
-    let bench = Bench::with(vec![spec], settings).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench
+    let fixture = HubFixture::with(vec![spec], settings).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture
 }
 
 /// Returns the one pending request.
@@ -82,26 +83,26 @@ async fn decide(hub: &Hub, decision: ApprovalDecision) -> ApprovalRequest {
 }
 
 /// Changes the description of the server's tool and refreshes it.
-async fn change(bench: &Bench, description: &str) {
+async fn change(fixture: &HubFixture, description: &str) {
     let mut tool = tool_json("one");
     tool["description"] = description.into();
-    bench
+    fixture
         .servers
         .change("a", |behaviour| behaviour.tools = vec![tool]);
     let which = RefreshScope::One(server("a"));
-    bench.hub.refresh(which, true).await.unwrap();
+    fixture.hub.refresh(which, true).await.unwrap();
 }
 
-fn ran(bench: &Bench) -> usize {
-    bench.servers.calls.lock().unwrap().len()
+fn ran(fixture: &HubFixture) -> usize {
+    fixture.servers.calls.lock().unwrap().len()
 }
 
 #[tokio::test]
 async fn r_pol_02_a_call_waits_in_the_inbox_with_its_exact_arguments() {
-    let bench = bench(asking(), LONG).await;
-    let mut events = bench.hub.subscribe();
-    let call = start(&bench.hub, "s", r#"{ "text":"exactly  this" }"#);
-    let request = waiting(&bench.hub).await;
+    let fixture = fixture(asking(), LONG).await;
+    let mut events = fixture.hub.subscribe();
+    let call = start(&fixture.hub, "s", r#"{ "text":"exactly  this" }"#);
+    let request = waiting(&fixture.hub).await;
     assert_eq!(request.arguments, r#"{ "text":"exactly  this" }"#);
     assert_eq!(
         (request.session.as_str(), request.tool.as_str()),
@@ -109,33 +110,33 @@ async fn r_pol_02_a_call_waits_in_the_inbox_with_its_exact_arguments() {
     );
     assert_eq!(request.version.server, Some(server("a")));
     assert_eq!(request.rule, "policies.\"one\" of server a");
-    assert_eq!(ran(&bench), 0, "nothing runs before the answer");
+    assert_eq!(ran(&fixture), 0, "nothing runs before the answer");
     let id = request.id.clone();
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ApprovalRequested { id: asked, way, .. } if *asked == id && way == "inbox")
     })
     .await;
-    decide(&bench.hub, ApprovalDecision::Once).await;
+    decide(&fixture.hub, ApprovalDecision::Once).await;
     call.await.unwrap().unwrap();
     wait_for(&mut events, |kind| {
         matches!(kind, EventKind::ApprovalDecided { decision, by, .. } if decision == "once" && by == "test")
     })
     .await;
-    assert_eq!(ran(&bench), 1);
-    assert!(bench.hub.approvals().await.unwrap().is_empty());
-    let late = bench
+    assert_eq!(ran(&fixture), 1);
+    assert!(fixture.hub.approvals().await.unwrap().is_empty());
+    let late = fixture
         .hub
         .decide_approval(&id, ApprovalDecision::Always, "test")
         .await;
     assert_eq!(late.unwrap_err().reason, Reason::ApprovalUnknown);
-    assert!(bench.hub.grants().await.unwrap().is_empty());
+    assert!(fixture.hub.grants().await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
-    let bench = bench(asking(), LONG).await;
-    let call = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    let fixture = fixture(asking(), LONG).await;
+    let call = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     let refused = call.await.unwrap().unwrap_err();
     assert_eq!(
         (refused.reason, refused.code),
@@ -146,7 +147,7 @@ async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
         "{refused}"
     );
 
-    let hasty = self::bench(asking(), Duration::from_millis(50)).await;
+    let hasty = self::fixture(asking(), Duration::from_millis(50)).await;
     let mut events = hasty.hub.subscribe();
     let late = start(&hasty.hub, "s", "{}").await.unwrap().unwrap_err();
     assert_eq!(
@@ -162,21 +163,21 @@ async fn r_pol_02_a_refusal_and_no_answer_are_denials_that_name_the_rule() {
     })
     .await;
     assert!(hasty.hub.approvals().await.unwrap().is_empty());
-    assert_eq!(ran(&bench) + ran(&hasty), 0);
+    assert_eq!(ran(&fixture) + ran(&hasty), 0);
 }
 
 #[tokio::test]
-async fn r_pol_02_a_call_that_is_taken_back_leaves_the_inbox() {
-    let bench = bench(asking(), LONG).await;
-    let call = start(&bench.hub, "s", "{}");
-    let request = waiting(&bench.hub).await;
+async fn r_pol_02_a_cancelled_call_leaves_the_inbox() {
+    let fixture = fixture(asking(), LONG).await;
+    let call = start(&fixture.hub, "s", "{}");
+    let request = waiting(&fixture.hub).await;
     call.abort();
-    let ledger = bench.ledger.clone();
-    let clock = bench.clock.clone();
+    let ledger = fixture.ledger.clone();
+    let clock = fixture.clock.clone();
     for _ in 0..3000 {
         let now = pegboard_model::Clock::now(&*clock);
         if ledger.pending_requests(now).await.unwrap().is_empty() {
-            let late = bench
+            let late = fixture
                 .hub
                 .decide_approval(&request.id, ApprovalDecision::Once, "x")
                 .await;
@@ -190,71 +191,71 @@ async fn r_pol_02_a_call_that_is_taken_back_leaves_the_inbox() {
 
 #[tokio::test]
 async fn r_pol_02_once_is_this_call_and_session_is_this_session_with_any_arguments() {
-    let bench = bench(asking(), LONG).await;
-    let first = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Once).await;
+    let fixture = fixture(asking(), LONG).await;
+    let first = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Once).await;
     first.await.unwrap().unwrap();
-    let second = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Session).await;
+    let second = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Session).await;
     second.await.unwrap().unwrap();
-    start(&bench.hub, "s", r#"{"text":"other"}"#)
+    start(&fixture.hub, "s", r#"{"text":"other"}"#)
         .await
         .unwrap()
         .unwrap();
-    let other = start(&bench.hub, "t", "{}");
-    assert_eq!(waiting(&bench.hub).await.session, "t");
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    let other = start(&fixture.hub, "t", "{}");
+    assert_eq!(waiting(&fixture.hub).await.session, "t");
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     other.await.unwrap().unwrap_err();
-    bench.hub.session_ended(&SessionId("s".into()));
-    let again = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    fixture.hub.session_ended(&SessionId("s".into()));
+    let again = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     again.await.unwrap().unwrap_err();
 }
 
 #[tokio::test]
 async fn r_sec_02_a_tool_that_changes_after_it_was_allowed_asks_again_and_shows_the_difference() {
-    let bench = bench(asking(), LONG).await;
-    let first = start(&bench.hub, "s", "{}");
-    let request = decide(&bench.hub, ApprovalDecision::Always).await;
+    let fixture = fixture(asking(), LONG).await;
+    let first = start(&fixture.hub, "s", "{}");
+    let request = decide(&fixture.hub, ApprovalDecision::Always).await;
     first.await.unwrap().unwrap();
-    let grants = bench.hub.grants().await.unwrap();
+    let grants = fixture.hub.grants().await.unwrap();
     assert_eq!(grants.len(), 1);
     assert_eq!(
         (grants[0].by.as_str(), &grants[0].version),
         ("test", &request.version)
     );
     for session in ["s", "t"] {
-        start(&bench.hub, session, "{}").await.unwrap().unwrap();
+        start(&fixture.hub, session, "{}").await.unwrap().unwrap();
     }
 
-    change(&bench, "Now sends your files away.").await;
-    let held = start(&bench.hub, "s", "{}");
-    let asked = waiting(&bench.hub).await;
+    change(&fixture, "Now sends your files away.").await;
+    let held = start(&fixture.hub, "s", "{}");
+    let asked = waiting(&fixture.hub).await;
     assert_eq!(asked.changed, ["description"]);
     assert_ne!(asked.version.fingerprint, request.version.fingerprint);
-    decide(&bench.hub, ApprovalDecision::Always).await;
+    decide(&fixture.hub, ApprovalDecision::Always).await;
     held.await.unwrap().unwrap();
-    start(&bench.hub, "t", "{}").await.unwrap().unwrap();
+    start(&fixture.hub, "t", "{}").await.unwrap().unwrap();
 
-    let revoked = bench
+    let revoked = fixture
         .hub
         .revoke_grant(Some(&server("a")), "one")
         .await
         .unwrap();
     assert_eq!(revoked, 1);
-    let again = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    let again = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     again.await.unwrap().unwrap_err();
-    assert_eq!(ran(&bench), 5);
+    assert_eq!(ran(&fixture), 5);
 }
 
 #[tokio::test]
 async fn r_sec_02_a_tool_that_changes_during_an_approval_does_not_run() {
-    let bench = bench(asking(), LONG).await;
-    let call = start(&bench.hub, "s", "{}");
-    let request = waiting(&bench.hub).await;
-    change(&bench, "Another thing.").await;
-    bench
+    let fixture = fixture(asking(), LONG).await;
+    let call = start(&fixture.hub, "s", "{}");
+    let request = waiting(&fixture.hub).await;
+    change(&fixture, "Another thing.").await;
+    fixture
         .hub
         .decide_approval(&request.id, ApprovalDecision::Always, "test")
         .await
@@ -264,26 +265,28 @@ async fn r_sec_02_a_tool_that_changes_during_an_approval_does_not_run() {
         (held.reason, held.code),
         (Reason::ToolChanged, ErrorClass::Denied)
     );
-    assert_eq!(ran(&bench), 0);
+    assert_eq!(ran(&fixture), 0);
 }
 
 #[tokio::test]
-async fn r_pol_02_a_new_patience_holds_for_the_next_call() {
-    let bench = bench(asking(), LONG).await;
-    bench.hub.set_approval_settings(ApprovalSettings::default());
-    let call = start(&bench.hub, "s", "{}");
+async fn r_pol_02_a_new_approval_timeout_applies_to_the_next_call() {
+    let fixture = fixture(asking(), LONG).await;
+    fixture
+        .hub
+        .set_approval_settings(ApprovalSettings::default());
+    let call = start(&fixture.hub, "s", "{}");
     let refused = tokio::time::timeout(LONG / 2, call).await;
     let refused = refused.expect("it does not wait").unwrap().unwrap_err();
     assert_eq!(refused.code, ErrorClass::Denied);
-    assert_eq!(ran(&bench), 0);
+    assert_eq!(ran(&fixture), 0);
 }
 
 /// A version is checked again if its server had to be started first.
 #[tokio::test]
 async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
-    let bench = bench(asking(), LONG).await;
-    bench.hub.shutdown().await;
-    let store = bench.store.clone();
+    let fixture = fixture(asking(), LONG).await;
+    fixture.hub.shutdown().await;
+    let store = fixture.store.clone();
     let settings = HubSettings {
         asking: ApprovalSettings {
             timeout: LONG,
@@ -291,8 +294,8 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
         },
         ..HubSettings::default()
     };
-    let parts = (store, bench.clock.clone());
-    let next = Bench::asking(
+    let parts = (store, fixture.clock.clone());
+    let next = HubFixture::asking(
         vec![asking()],
         settings,
         fake::Servers::new(),
@@ -308,7 +311,7 @@ async fn r_sec_02_a_tool_that_changes_while_its_server_starts_does_not_run() {
         ..Behaviour::default()
     };
     next.servers.set("a", hanging);
-    let agreed_to = bench.entry("a").record.tools[0].fingerprint;
+    let agreed_to = fixture.entry("a").record.tools[0].fingerprint;
     let hub = next.hub.clone();
     *next.servers.on_call.lock().unwrap() = Some(Box::new(move |_, _| {
         let catalog = hub.catalog();
@@ -367,28 +370,28 @@ async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
         rules: global(&[("host_deny", Policy::Deny), ("host_a*", Policy::Ask)]),
         ..HubSettings::default()
     };
-    let bench = Bench::with(Vec::new(), settings).await;
+    let fixture = HubFixture::with(Vec::new(), settings).await;
     for name in ["host_deny", "host_ask", "host_free", "host_off"] {
         let tool = StaticTool::new(name, "A tool.", json!({"type": "object"})).unwrap();
-        bench.hub.register(tool, Arc::new(Echo)).unwrap();
+        fixture.hub.register(tool, Arc::new(Echo)).unwrap();
     }
-    let call = async |tool: &str| bench.hub.call(&request("s", tool, "{}")).await;
+    let call = async |tool: &str| fixture.hub.call(&request("s", tool, "{}")).await;
     call("host_free").await.unwrap();
     let denied = call("host_deny").await.unwrap_err();
     assert_eq!(denied.reason, Reason::PolicyDenied);
     assert!(denied.remedy.contains("config.toml:7"), "{}", denied.remedy);
-    let hub = bench.hub.clone();
+    let hub = fixture.hub.clone();
     let asked = tokio::spawn(async move { hub.call(&request("s", "host_ask", "{}")).await });
-    assert_eq!(waiting(&bench.hub).await.version.server, None);
-    decide(&bench.hub, ApprovalDecision::Always).await;
+    assert_eq!(waiting(&fixture.hub).await.version.server, None);
+    decide(&fixture.hub, ApprovalDecision::Always).await;
     asked.await.unwrap().unwrap();
     call("host_ask").await.unwrap();
 
-    bench.hub.set_rules(global(&[
+    fixture.hub.set_rules(global(&[
         ("host_off", Policy::Disable),
         ("host_free", Policy::Deny),
     ]));
-    assert!(!bench.tools().contains(&"host_off".to_owned()));
+    assert!(!fixture.tools().contains(&"host_off".to_owned()));
     assert_eq!(
         call("host_off").await.unwrap_err().reason,
         Reason::ToolDisabled
@@ -402,8 +405,8 @@ async fn r_pol_01_static_tools_pass_the_same_gate_by_name() {
 
 #[tokio::test]
 async fn r_pol_01_changed_policies_count_at_once() {
-    let bench = bench(spec("a"), Duration::ZERO).await;
-    start(&bench.hub, "s", "{}").await.unwrap().unwrap();
+    let fixture = fixture(spec("a"), Duration::ZERO).await;
+    start(&fixture.hub, "s", "{}").await.unwrap().unwrap();
     for (policy, reason) in [
         (Policy::Deny, Reason::PolicyDenied),
         (Policy::Disable, Reason::ToolDisabled),
@@ -411,18 +414,18 @@ async fn r_pol_01_changed_policies_count_at_once() {
     ] {
         let mut ruled = spec("a");
         ruled.rules.global = global(&[("a/one", policy)]);
-        bench.hub.apply([ruled]).await;
-        let error = start(&bench.hub, "s", "{}").await.unwrap().unwrap_err();
+        fixture.hub.apply([ruled]).await;
+        let error = start(&fixture.hub, "s", "{}").await.unwrap().unwrap_err();
         assert_eq!(error.reason, reason, "{policy:?}");
-        assert_eq!(bench.tools().is_empty(), policy == Policy::Disable);
+        assert_eq!(fixture.tools().is_empty(), policy == Policy::Disable);
     }
-    bench.hub.apply([spec("a")]).await;
-    start(&bench.hub, "s", "{}").await.unwrap().unwrap();
+    fixture.hub.apply([spec("a")]).await;
+    start(&fixture.hub, "s", "{}").await.unwrap().unwrap();
 }
 
 /// A client whose user always gives the same response.
 struct Client {
-    capabilities: &'static str,
+    capabilities: ClientCapabilities,
     says: Option<&'static str>,
 }
 
@@ -431,15 +434,15 @@ impl Caller for Client {
     fn session(&self) -> &str {
         "s"
     }
-    fn capabilities(&self) -> &str {
-        self.capabilities
+    fn capabilities(&self) -> &ClientCapabilities {
+        &self.capabilities
     }
     fn wants_progress(&self) -> bool {
         false
     }
     fn progress(&self, _: &RawValue) {}
     fn message(&self, _: &RawValue) {}
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: Option<&RawValue>,
@@ -458,10 +461,10 @@ impl Caller for Client {
     }
 }
 
-async fn through(bench: &Bench, client: Client) -> ToolResult<CallOutcome> {
+async fn through(fixture: &HubFixture, client: Client) -> ToolResult<CallOutcome> {
     let mut request = request("s", "a__one", r#"{"text":"x"}"#);
     request.caller = Some(Arc::new(client));
-    bench.hub.call(&request).await
+    fixture.hub.call(&request).await
 }
 
 const CAN_ASK: &str = r#"{"elicitation":{}}"#;
@@ -469,92 +472,92 @@ const CAN_ASK: &str = r#"{"elicitation":{}}"#;
 #[tokio::test]
 async fn r_pol_02_the_client_that_calls_is_asked_first() {
     for (says, allowed) in [("allow once", true), ("refuse", false), ("nonsense", false)] {
-        let bench = bench(asking(), LONG).await;
+        let fixture = fixture(asking(), LONG).await;
         let client = Client {
-            capabilities: CAN_ASK,
+            capabilities: ClientCapabilities::parse(CAN_ASK),
             says: Some(says),
         };
-        let called = through(&bench, client).await;
+        let called = through(&fixture, client).await;
         assert_eq!(called.is_ok(), allowed, "{says}");
         if let Err(error) = called {
             assert_eq!(error.reason, Reason::ApprovalRefused);
         }
-        assert!(bench.hub.approvals().await.unwrap().is_empty());
+        assert!(fixture.hub.approvals().await.unwrap().is_empty());
     }
     let silent = Client {
-        capabilities: CAN_ASK,
+        capabilities: ClientCapabilities::parse(CAN_ASK),
         says: None,
     };
-    let bench = bench(asking(), Duration::from_millis(50)).await;
-    let late = through(&bench, silent).await.unwrap_err();
+    let fixture = fixture(asking(), Duration::from_millis(50)).await;
+    let late = through(&fixture, silent).await.unwrap_err();
     assert_eq!(late.reason, Reason::ApprovalTimeout);
 }
 
 #[tokio::test]
 async fn r_pol_01_a_destructive_tool_asks_only_if_there_is_a_way_to_ask() {
-    let bench = bench(spec("a"), LONG).await;
+    let fixture = fixture(spec("a"), LONG).await;
     let mut tool = tool_json("one");
     tool["annotations"] = json!({"destructiveHint": true});
-    bench
+    fixture
         .servers
         .change("a", |behaviour| behaviour.tools = vec![tool.clone()]);
-    bench
+    fixture
         .hub
         .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
     let can = |says| Client {
-        capabilities: CAN_ASK,
+        capabilities: ClientCapabilities::parse(CAN_ASK),
         says: Some(says),
     };
     let cannot = || Client {
-        capabilities: "{}",
+        capabilities: ClientCapabilities::parse("{}"),
         says: None,
     };
-    through(&bench, cannot()).await.unwrap();
+    through(&fixture, cannot()).await.unwrap();
     assert_eq!(
-        through(&bench, can("refuse")).await.unwrap_err().reason,
+        through(&fixture, can("refuse")).await.unwrap_err().reason,
         Reason::ApprovalRefused
     );
-    through(&bench, can("allow once")).await.unwrap();
+    through(&fixture, can("allow once")).await.unwrap();
 
-    let watching = bench.hub.watch_approvals().unwrap();
-    let call = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    let watching = fixture.hub.watch_approvals().unwrap();
+    let call = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     assert_eq!(
         call.await.unwrap().unwrap_err().reason,
         Reason::ApprovalRefused
     );
     drop(watching);
-    start(&bench.hub, "s", "{}").await.unwrap().unwrap();
+    start(&fixture.hub, "s", "{}").await.unwrap().unwrap();
 
     // A granted tool that changed is held back, with and without a viewer.
-    let watching = bench.hub.watch_approvals().unwrap();
-    let granted = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Always).await;
+    let watching = fixture.hub.watch_approvals().unwrap();
+    let granted = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Always).await;
     granted.await.unwrap().unwrap();
     drop(watching);
-    change(&bench, "Another thing.").await;
+    change(&fixture, "Another thing.").await;
     let mut changed = tool;
     changed["description"] = "Yet another.".into();
-    bench
+    fixture
         .servers
         .change("a", |behaviour| behaviour.tools = vec![changed]);
-    bench
+    fixture
         .hub
         .refresh(RefreshScope::One(server("a")), true)
         .await
         .unwrap();
-    let held = start(&bench.hub, "t", "{}");
-    assert_eq!(waiting(&bench.hub).await.changed, ["description"]);
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    let held = start(&fixture.hub, "t", "{}");
+    assert_eq!(waiting(&fixture.hub).await.changed, ["description"]);
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     held.await.unwrap().unwrap_err();
 
     for (setting, asks) in [
         (AskDestructive::Never, false),
         (AskDestructive::Always, true),
     ] {
-        bench
+        fixture
             .hub
             .revoke_grant(Some(&server("a")), "one")
             .await
@@ -564,17 +567,17 @@ async fn r_pol_01_a_destructive_tool_asks_only_if_there_is_a_way_to_ask() {
             ask_destructive: setting,
             ..GlobalRules::default()
         });
-        bench.hub.apply([ruled]).await;
-        let refused = through(&bench, can("refuse")).await.is_err();
+        fixture.hub.apply([ruled]).await;
+        let refused = through(&fixture, can("refuse")).await.is_err();
         assert_eq!(refused, asks, "{setting:?}");
     }
 }
 
 #[tokio::test]
 async fn r_pol_02_the_next_round_of_a_call_needs_no_second_approval() {
-    let bench = bench(asking(), LONG).await;
-    let call = start(&bench.hub, "s", "{}");
-    decide(&bench.hub, ApprovalDecision::Once).await;
+    let fixture = fixture(asking(), LONG).await;
+    let call = start(&fixture.hub, "s", "{}");
+    decide(&fixture.hub, ApprovalDecision::Once).await;
     call.await.unwrap().unwrap();
     // A call with unrequested input is a new call.
     let mut forged = request("s", "a__one", "{}");
@@ -582,28 +585,28 @@ async fn r_pol_02_the_next_round_of_a_call_needs_no_second_approval() {
         responses: RawValue::from_string("{}".into()).unwrap(),
         state: None,
     });
-    let hub = bench.hub.clone();
+    let hub = fixture.hub.clone();
     let forged = tokio::spawn(async move { hub.call(&forged).await });
-    decide(&bench.hub, ApprovalDecision::Refuse).await;
+    decide(&fixture.hub, ApprovalDecision::Refuse).await;
     forged.await.unwrap().unwrap_err();
 }
 
 #[tokio::test]
 async fn r_obs_04_activity_records_what_was_done_and_no_contents() {
-    let bench = bench(asking(), LONG).await;
-    let call = start(&bench.hub, "s", r#"{"text":"canary"}"#);
-    decide(&bench.hub, ApprovalDecision::Always).await;
+    let fixture = fixture(asking(), LONG).await;
+    let call = start(&fixture.hub, "s", r#"{"text":"canary"}"#);
+    decide(&fixture.hub, ApprovalDecision::Always).await;
     call.await.unwrap().unwrap();
-    bench
+    fixture
         .hub
         .call(&request("s", "a__nope", "{}"))
         .await
         .unwrap_err();
     let mut other = asking();
     other.description = Some("changed".into());
-    bench.hub.apply([other]).await;
-    bench.hub.shutdown().await;
-    let lines = bench.hub.activity(100, None).await.unwrap();
+    fixture.hub.apply([other]).await;
+    fixture.hub.shutdown().await;
+    let lines = fixture.hub.activity(100, None).await.unwrap();
     let line = |kind: ActivityKind, outcome: &str| -> Activity {
         let found = lines
             .iter()
@@ -628,7 +631,7 @@ async fn r_obs_04_activity_records_what_was_done_and_no_contents() {
     line(ActivityKind::Config, "adjusted");
     assert!(!serde_json::to_string(&lines).unwrap().contains("canary"));
     let newest = &lines[0];
-    let page = bench.hub.activity(1, Some(newest.id)).await.unwrap();
+    let page = fixture.hub.activity(1, Some(newest.id)).await.unwrap();
     assert_eq!(page[0].id, lines[1].id);
-    assert_eq!(bench.hub.activity_dropped(), 0);
+    assert_eq!(fixture.hub.activity_dropped(), 0);
 }

@@ -6,7 +6,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fake::{Behaviour, Bench, Servers, spec, wait_for};
+use fake::{Behaviour, HubFixture, Servers, spec, wait_for};
 use pegboard_hub::{
     ApprovalPrompt, Approver, CallRequest, Hub, HubSettings, PromptResponse, RefreshScope,
     SessionId,
@@ -38,52 +38,52 @@ async fn call(hub: &Hub, tool: &str) -> ToolResult<CallOutcome> {
     hub.call(&request).await
 }
 
-async fn is_discovering(bench: &Bench, name: &str) {
+async fn is_discovering(fixture: &HubFixture, name: &str) {
     wait_until("it is being discovered", LONG, || {
-        bench.entry(name).status() == DiscoveryStatus::Discovering
+        fixture.entry(name).status() == DiscoveryStatus::Discovering
     })
     .await;
 }
 
 #[tokio::test]
 async fn r_disc_10_settings_changed_during_a_discovery_are_not_undone_by_its_end() {
-    let bench = Bench::new(&["a", "b"]).await;
-    bench.servers.set("a", Behaviour::hanging());
-    bench.servers.set("b", Behaviour::hanging());
-    let hub = bench.hub.clone();
+    let fixture = HubFixture::new(&["a", "b"]).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    fixture.servers.set("b", Behaviour::hanging());
+    let hub = fixture.hub.clone();
     let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
-    is_discovering(&bench, "a").await;
-    is_discovering(&bench, "b").await;
+    is_discovering(&fixture, "a").await;
+    is_discovering(&fixture, "b").await;
     let mut disabled = spec("a");
     disabled.enabled = false;
     let mut guarded = spec("b");
     guarded.policy = Some(Policy::Deny);
-    bench.hub.apply([disabled, guarded]).await;
-    assert_eq!(bench.entry("b").status(), DiscoveryStatus::Discovering);
-    bench.servers.tools("a", &["one"]);
-    bench.servers.tools("b", &["two"]);
+    fixture.hub.apply([disabled, guarded]).await;
+    assert_eq!(fixture.entry("b").status(), DiscoveryStatus::Discovering);
+    fixture.servers.tools("a", &["one"]);
+    fixture.servers.tools("b", &["two"]);
     asked.await.unwrap().unwrap();
-    assert!(!bench.entry("a").spec.enabled, "it stays disabled");
+    assert!(!fixture.entry("a").spec.enabled, "it stays disabled");
     assert_eq!(
-        bench.entry("a").record.tools.len(),
+        fixture.entry("a").record.tools.len(),
         1,
-        "what it said is kept"
+        "its first list is kept"
     );
-    assert_eq!(bench.entry("b").spec.policy, Some(Policy::Deny));
-    let denied = call(&bench.hub, "b__two").await.unwrap_err();
+    assert_eq!(fixture.entry("b").spec.policy, Some(Policy::Deny));
+    let denied = call(&fixture.hub, "b__two").await.unwrap_err();
     assert_eq!(denied.reason, Reason::PolicyDenied);
 }
 
 #[tokio::test]
 async fn a_call_of_an_unknown_tool_starts_no_other_server() {
-    let bench = Bench::new(&["known", "other"]).await;
-    bench.servers.tools("known", &["one"]);
+    let fixture = HubFixture::new(&["known", "other"]).await;
+    fixture.servers.tools("known", &["one"]);
     let which = RefreshScope::One(server("known"));
-    bench.hub.refresh(which, true).await.unwrap();
-    let error = call(&bench.hub, "known__typo").await.unwrap_err();
+    fixture.hub.refresh(which, true).await.unwrap();
+    let error = call(&fixture.hub, "known__typo").await.unwrap_err();
     assert_eq!(error.reason, Reason::ToolUnknown);
-    assert_eq!(bench.servers.started("other"), 0);
-    assert_eq!(bench.servers.started("known"), 1);
+    assert_eq!(fixture.servers.started("other"), 0);
+    assert_eq!(fixture.servers.started("known"), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,17 +92,17 @@ async fn a_call_waits_for_the_first_discovery_of_its_own_server_and_starts_no_ot
         answer_deadline: Duration::from_millis(20),
         ..HubSettings::default()
     };
-    let bench = Bench::with(vec![spec("slow"), spec("other")], settings).await;
-    bench.servers.set("slow", Behaviour::hanging());
-    let hub = bench.hub.clone();
+    let fixture = HubFixture::with(vec![spec("slow"), spec("other")], settings).await;
+    fixture.servers.set("slow", Behaviour::hanging());
+    let hub = fixture.hub.clone();
     let called = tokio::spawn(async move { call(&hub, "slow__one").await });
-    is_discovering(&bench, "slow").await;
+    is_discovering(&fixture, "slow").await;
     tokio::time::sleep(Duration::from_millis(60)).await;
-    bench.servers.tools("slow", &["one"]);
+    fixture.servers.tools("slow", &["one"]);
     called.await.unwrap().unwrap();
-    assert_eq!(bench.servers.started("other"), 0);
+    assert_eq!(fixture.servers.started("other"), 0);
     assert_eq!(
-        bench.servers.started("slow"),
+        fixture.servers.started("slow"),
         1,
         "one start for the list and the call"
     );
@@ -112,10 +112,10 @@ async fn a_call_waits_for_the_first_discovery_of_its_own_server_and_starts_no_ot
 async fn r_reg_05_a_call_of_a_server_that_is_never_discovered_in_time_says_so() {
     let mut slow = spec("slow");
     slow.timeouts.call = Duration::from_secs(5);
-    let bench = Bench::with(vec![slow], HubSettings::default()).await;
-    bench.servers.set("slow", Behaviour::hanging());
+    let fixture = HubFixture::with(vec![slow], HubSettings::default()).await;
+    fixture.servers.set("slow", Behaviour::hanging());
     let begun = tokio::time::Instant::now();
-    let error = call(&bench.hub, "slow__one").await.unwrap_err();
+    let error = call(&fixture.hub, "slow__one").await.unwrap_err();
     assert_eq!(error.code, ErrorClass::Unavailable, "{error}");
     assert!(error.retryable);
     assert_eq!(
@@ -127,16 +127,16 @@ async fn r_reg_05_a_call_of_a_server_that_is_never_discovered_in_time_says_so() 
 
 #[tokio::test]
 async fn r_reg_05_a_call_of_a_server_that_cannot_be_discovered_gets_the_servers_failure() {
-    let bench = Bench::new(&["a"]).await;
+    let fixture = HubFixture::new(&["a"]).await;
     let broken = Behaviour::failing(Reason::SpawnNotFound);
-    bench.servers.set("a", broken);
+    fixture.servers.set("a", broken);
     for _ in 0..3 {
-        let error = call(&bench.hub, "a__one").await.unwrap_err();
+        let error = call(&fixture.hub, "a__one").await.unwrap_err();
         assert_eq!(error.reason, Reason::SpawnNotFound);
         assert_eq!(error.code, ErrorClass::Unavailable);
     }
     assert_eq!(
-        bench.servers.started("a"),
+        fixture.servers.started("a"),
         1,
         "it is not tried by each call"
     );
@@ -144,127 +144,134 @@ async fn r_reg_05_a_call_of_a_server_that_cannot_be_discovered_gets_the_servers_
 
 #[tokio::test(start_paused = true)]
 async fn r_disc_07_a_server_is_not_started_again_by_what_it_announced_before_it_stopped() {
-    let bench = Bench::new(&["a"]).await;
+    let fixture = HubFixture::new(&["a"]).await;
     let mut announcements = Behaviour::with_tools(&["one"]);
     announcements.hang_list = true;
-    bench.servers.set("a", announcements);
-    let hub = bench.hub.clone();
+    fixture.servers.set("a", announcements);
+    let hub = fixture.hub.clone();
     let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
-    wait_until("it runs", LONG, || bench.servers.listed("a") == 1).await;
+    wait_until("it runs", LONG, || fixture.servers.listed("a") == 1).await;
     for _ in 0..5 {
-        bench.servers.announce_change("a");
+        fixture.servers.announce_change("a");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    bench.servers.tools("a", &["one", "two"]);
+    fixture.servers.tools("a", &["one", "two"]);
     asked.await.unwrap().unwrap();
-    assert_eq!(bench.tools(), ["a__one", "a__two"], "asked again in place");
+    assert_eq!(
+        fixture.tools(),
+        ["a__one", "a__two"],
+        "refreshed while it runs"
+    );
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(bench.servers.started("a"), 1);
+    assert_eq!(fixture.servers.started("a"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn r_disc_07_a_change_announced_while_the_old_list_is_under_way_is_not_lost() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    call(&bench.hub, "a__one").await.unwrap();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    call(&fixture.hub, "a__one").await.unwrap();
     let mut slow = Behaviour::with_tools(&["one"]);
     slow.hang_list = true;
-    bench.servers.set("a", slow.clone());
-    let hub = bench.hub.clone();
+    fixture.servers.set("a", slow.clone());
+    let hub = fixture.hub.clone();
     let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
     wait_until("the old list is under way", LONG, || {
-        bench.servers.listed("a") == 2
+        fixture.servers.listed("a") == 2
     })
     .await;
-    bench.servers.announce_change("a");
+    fixture.servers.announce_change("a");
     tokio::time::sleep(Duration::from_millis(20)).await;
-    bench.servers.tools("a", &["one", "two"]);
+    fixture.servers.tools("a", &["one", "two"]);
     asked.await.unwrap().unwrap();
-    wait_until("the change is seen", LONG, || bench.tools().len() == 2).await;
+    wait_until("the change is seen", LONG, || fixture.tools().len() == 2).await;
 }
 
 #[tokio::test]
 async fn r_sec_04_a_shutdown_during_the_start_for_a_call_leaves_nothing_running() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
-    bench.servers.set("a", Behaviour::hanging());
-    let hub = bench.hub.clone();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    wait_until("it is stopped", LONG, || !fixture.servers.is_running("a")).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    let hub = fixture.hub.clone();
     let called = tokio::spawn(async move { call(&hub, "a__one").await });
-    wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
-    bench.hub.shutdown().await;
-    bench.servers.tools("a", &["one"]);
+    wait_until("it is starting", LONG, || fixture.servers.started("a") == 2).await;
+    fixture.hub.shutdown().await;
+    fixture.servers.tools("a", &["one"]);
     let error = called.await.unwrap().unwrap_err();
     assert_eq!(error.reason, Reason::Cancelled);
-    assert!(!bench.servers.is_running("a"));
+    assert!(!fixture.servers.is_running("a"));
 }
 
 #[tokio::test]
 async fn r_disc_04_a_discovery_cancelled_by_a_shutdown_is_not_shown_as_in_progress() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.set("a", Behaviour::hanging());
-    bench.hub.session_started();
-    is_discovering(&bench, "a").await;
-    bench.hub.shutdown().await;
-    assert_eq!(bench.entry("a").status(), DiscoveryStatus::Never);
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    fixture.hub.session_started();
+    is_discovering(&fixture, "a").await;
+    fixture.hub.shutdown().await;
+    assert_eq!(fixture.entry("a").status(), DiscoveryStatus::Never);
 }
 
 #[tokio::test]
 async fn r_disc_05_a_corrected_definition_is_not_held_back_by_the_failures_of_the_old_one() {
-    let bench = Bench::new(&["a"]).await;
-    bench
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture
         .servers
         .set("a", Behaviour::failing(Reason::SpawnNotFound));
     for _ in 0..8 {
-        bench.hub.refresh(RefreshScope::All, true).await.unwrap();
+        fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
     }
-    bench.servers.tools("a", &["one"]);
-    bench.hub.apply([with_env(spec("a"), "FIXED", "yes")]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture
+        .hub
+        .apply([with_env(spec("a"), "FIXED", "yes")])
+        .await;
     wait_until("it is discovered", Duration::from_secs(5), || {
-        bench.tools() == ["a__one"]
+        fixture.tools() == ["a__one"]
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_crash_that_a_call_notices_is_reported_and_counts_as_a_failure() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
     let mut crashing = Behaviour::with_tools(&["one"]);
     crashing.crash_on_call = true;
-    bench.servers.set("a", crashing);
-    let mut events = bench.hub.subscribe();
-    let error = call(&bench.hub, "a__one").await.unwrap_err();
+    fixture.servers.set("a", crashing);
+    let mut events = fixture.hub.subscribe();
+    let error = call(&fixture.hub, "a__one").await.unwrap_err();
     assert_eq!(error.reason, Reason::ServerExited);
     let crashed =
         |kind: &EventKind| matches!(kind, EventKind::ServerStopped { why, .. } if why == "crashed");
     wait_for(&mut events, crashed).await;
-    assert_eq!(bench.hub.health()[0].failures, 1);
+    assert_eq!(fixture.hub.health()[0].failures, 1);
     let mut reasons = Vec::new();
     for _ in 0..5 {
-        reasons.push(call(&bench.hub, "a__one").await.unwrap_err().reason);
+        reasons.push(call(&fixture.hub, "a__one").await.unwrap_err().reason);
     }
     assert_eq!(reasons.last(), Some(&Reason::ServerBackoff), "{reasons:?}");
 }
 
 #[tokio::test]
 async fn r_disc_04_a_server_left_alone_keeps_the_error_of_its_last_real_try() {
-    let bench = Bench::strict("a").await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench
+    let fixture = HubFixture::strict("a").await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture
         .servers
         .set("a", Behaviour::failing(Reason::SpawnNotFound));
     for _ in 0..4 {
-        bench.hub.refresh(RefreshScope::All, true).await.unwrap();
+        fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
     }
-    let tried = bench.entry("a").record.attempted_at;
-    bench.clock.advance(Duration::from_secs(1000));
-    bench.hub.ensure_known().await;
-    let entry = bench.entry("a");
+    let tried = fixture.entry("a").record.attempted_at;
+    fixture.clock.advance(Duration::from_secs(1000));
+    fixture.hub.ensure_known().await;
+    let entry = fixture.entry("a");
     assert_eq!(
         entry.record.last_error.as_ref().unwrap().reason,
         Reason::SpawnNotFound
@@ -274,55 +281,55 @@ async fn r_disc_04_a_server_left_alone_keeps_the_error_of_its_last_real_try() {
 }
 
 #[tokio::test]
-async fn r_disc_12_stale_marks_follow_the_time_without_anybody_looking_after_them() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench.clock.advance(Duration::from_secs(3600));
-    assert!(bench.hub.health()[0].stale);
-    bench.hub.ensure_known().await;
-    assert!(bench.entry("a").stale);
+async fn r_disc_12_stale_marks_follow_the_clock_without_a_task() {
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture.clock.advance(Duration::from_secs(3600));
+    assert!(fixture.hub.health()[0].stale);
+    fixture.hub.ensure_known().await;
+    assert!(fixture.entry("a").stale);
 }
 
 #[tokio::test]
 async fn a_list_that_fails_is_not_fetched_after_every_call() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
     let mut unlistable = Behaviour::with_tools(&["one"]);
     unlistable.fail_list = Some(Reason::ListTooLarge);
-    bench.servers.set("a", unlistable);
-    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
-    let lists = bench.servers.listed("a");
+    fixture.servers.set("a", unlistable);
+    fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
+    let lists = fixture.servers.listed("a");
     for _ in 0..20 {
-        call(&bench.hub, "a__one").await.unwrap();
+        call(&fixture.hub, "a__one").await.unwrap();
         tokio::task::yield_now().await;
     }
-    bench.hub.shutdown().await;
-    assert_eq!(bench.servers.listed("a"), lists);
+    fixture.hub.shutdown().await;
+    assert_eq!(fixture.servers.listed("a"), lists);
 }
 
 /// An approver that takes as long as the test wants, and allows.
 struct Slow {
     asked: Arc<Notify>,
-    answer: Arc<Notify>,
+    response: Arc<Notify>,
 }
 
 #[async_trait]
 impl Approver for Slow {
     async fn ask(&self, _question: ApprovalPrompt) -> PromptResponse {
         self.asked.notify_one();
-        self.answer.notified().await;
+        self.response.notified().await;
         PromptResponse::Allow
     }
 }
 
 #[tokio::test]
 async fn a_server_disabled_during_an_approval_is_not_called() {
-    let (asked, answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (asked, response) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let slow = Slow {
         asked: asked.clone(),
-        answer: answer.clone(),
+        response: response.clone(),
     };
     let mut guarded = spec("a");
     guarded.policy = Some(Policy::Ask);
@@ -331,76 +338,76 @@ async fn a_server_disabled_during_an_approval_is_not_called() {
     let (settings, servers) = (HubSettings::default(), Servers::new());
     servers.tools("a", &["one"]);
     let parts = (lasting, clock);
-    let bench = Bench::asking(vec![guarded.clone()], settings, servers, parts, slow).await;
-    bench.hub.ensure_known().await;
-    let hub = bench.hub.clone();
+    let fixture = HubFixture::asking(vec![guarded.clone()], settings, servers, parts, slow).await;
+    fixture.hub.ensure_known().await;
+    let hub = fixture.hub.clone();
     let called = tokio::spawn(async move { call(&hub, "a__one").await });
     asked.notified().await;
     guarded.enabled = false;
-    bench.hub.apply([guarded]).await;
-    answer.notify_one();
+    fixture.hub.apply([guarded]).await;
+    response.notify_one();
     let error = called.await.unwrap().unwrap_err();
     assert_eq!(error.code, ErrorClass::Denied);
-    assert!(bench.servers.calls.lock().unwrap().is_empty());
+    assert!(fixture.servers.calls.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn r_disc_05_a_late_failure_of_an_old_definition_leaves_its_kept_tools() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
-    bench.servers.set("a", Behaviour::hanging());
-    let hub = bench.hub.clone();
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    wait_until("it is stopped", LONG, || !fixture.servers.is_running("a")).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    let hub = fixture.hub.clone();
     let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
-    wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
+    wait_until("it is starting", LONG, || fixture.servers.started("a") == 2).await;
     let mut other = with_env(spec("a"), "OTHER", "yes");
     other.enabled = false;
-    bench.hub.apply([other]).await;
-    bench
+    fixture.hub.apply([other]).await;
+    fixture
         .servers
         .set("a", Behaviour::failing(Reason::SpawnFailed));
     asked.await.unwrap().unwrap();
-    bench.hub.apply([spec("a")]).await;
-    assert_eq!(bench.tools(), ["a__one"], "they were kept");
+    fixture.hub.apply([spec("a")]).await;
+    assert_eq!(fixture.tools(), ["a__one"], "they were kept");
 }
 
 #[tokio::test]
-async fn r_store_04_what_was_forgotten_during_a_discovery_does_not_come_back_by_its_failure() {
-    let bench = Bench::new(&["a"]).await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    wait_until("it is stopped", LONG, || !bench.servers.is_running("a")).await;
-    bench.servers.set("a", Behaviour::hanging());
-    let hub = bench.hub.clone();
+async fn r_store_04_tools_cleared_during_a_discovery_stay_cleared_if_it_fails() {
+    let fixture = HubFixture::new(&["a"]).await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    wait_until("it is stopped", LONG, || !fixture.servers.is_running("a")).await;
+    fixture.servers.set("a", Behaviour::hanging());
+    let hub = fixture.hub.clone();
     let asked = tokio::spawn(async move { hub.refresh(RefreshScope::All, true).await });
-    wait_until("it is starting", LONG, || bench.servers.started("a") == 2).await;
-    bench.hub.invalidate(&server("a")).await.unwrap();
-    bench
+    wait_until("it is starting", LONG, || fixture.servers.started("a") == 2).await;
+    fixture.hub.invalidate(&server("a")).await.unwrap();
+    fixture
         .servers
         .set("a", Behaviour::failing(Reason::SpawnFailed));
     asked.await.unwrap().unwrap();
-    assert!(bench.tools().is_empty());
-    assert_eq!(bench.entry("a").status(), DiscoveryStatus::Failed);
+    assert!(fixture.tools().is_empty());
+    assert_eq!(fixture.entry("a").status(), DiscoveryStatus::Failed);
 }
 
 #[tokio::test]
 async fn a_remembered_era_is_doubted_at_once_also_after_an_earlier_failure() {
-    let bench = Bench::strict("a").await;
-    bench.servers.tools("a", &["one"]);
-    bench.hub.ensure_known().await;
-    bench
+    let fixture = HubFixture::strict("a").await;
+    fixture.servers.tools("a", &["one"]);
+    fixture.hub.ensure_known().await;
+    fixture
         .servers
         .set("a", Behaviour::failing(Reason::SpawnFailed));
-    bench.hub.refresh(RefreshScope::All, true).await.unwrap();
+    fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
     let mut ending = Behaviour::with_tools(&["one"]);
     ending.fail_list = Some(Reason::ServerExited);
-    bench.servers.set("a", ending);
-    bench.servers.hints.lock().unwrap().clear();
-    bench.clock.advance(Duration::from_secs(1000));
-    bench.hub.refresh_stale_in_background();
-    let hints = || bench.servers.hints.lock().unwrap().clone();
-    wait_until("it is asked again", LONG, || hints().len() == 2).await;
+    fixture.servers.set("a", ending);
+    fixture.servers.hints.lock().unwrap().clear();
+    fixture.clock.advance(Duration::from_secs(1000));
+    fixture.hub.refresh_stale_in_background();
+    let hints = || fixture.servers.hints.lock().unwrap().clone();
+    wait_until("it is probed again", LONG, || hints().len() == 2).await;
     assert_eq!(hints(), [Some(Era::Modern), None]);
 }
 
@@ -413,14 +420,14 @@ async fn an_era_is_forgotten_with_a_failure_that_it_may_have_caused_and_kept_wit
         (Reason::ConnectFailed, Some(Era::Modern)),
         (Reason::ListTooLarge, Some(Era::Modern)),
     ] {
-        let bench = Bench::new(&["a"]).await;
-        bench.servers.tools("a", &["one"]);
-        bench.hub.ensure_known().await;
+        let fixture = HubFixture::new(&["a"]).await;
+        fixture.servers.tools("a", &["one"]);
+        fixture.hub.ensure_known().await;
         let mut failing = Behaviour::with_tools(&["one"]);
         failing.fail_list = Some(reason);
-        bench.servers.set("a", failing);
-        bench.hub.refresh(RefreshScope::All, true).await.unwrap();
-        assert_eq!(bench.entry("a").record.era, era, "{reason}");
-        assert_eq!(bench.tools(), ["a__one"]);
+        fixture.servers.set("a", failing);
+        fixture.hub.refresh(RefreshScope::All, true).await.unwrap();
+        assert_eq!(fixture.entry("a").record.era, era, "{reason}");
+        assert_eq!(fixture.tools(), ["a__one"]);
     }
 }

@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
+    reason = "a test fails by panicking"
 )]
 
 mod fake;
@@ -24,18 +24,18 @@ use pegboard_store::{MemoryLedger, MemoryStore};
 use pegboard_testkit::FakeClock;
 use serde_json::value::RawValue;
 
-/// Writes down every record as `parent>span: what`.
+/// Records every event as `parent>span: what`.
 #[derive(Debug, Default)]
-struct Listening {
+struct TextRecorder {
     lines: Mutex<Vec<String>>,
     spans: AtomicU64,
     is_deaf: bool,
 }
 
-impl Listening {
-    fn note(&self, span: Option<&SpanContext>, what: String) {
+impl TextRecorder {
+    fn add_line(&self, span: Option<&SpanContext>, what: String) {
         let id = |bytes: Option<[u8; 8]>| bytes.map_or(0, u64::from_be_bytes);
-        let place = match span {
+        let prefix = match span {
             Some(span) => format!(
                 "{}>{}: ",
                 id(span.parent_bytes()),
@@ -43,7 +43,7 @@ impl Listening {
             ),
             None => String::new(),
         };
-        self.lines.lock().unwrap().push(format!("{place}{what}"));
+        self.lines.lock().unwrap().push(format!("{prefix}{what}"));
     }
 
     fn take(&self) -> Vec<String> {
@@ -59,7 +59,7 @@ fn outcome(outcome: Outcome<'_>) -> &'static str {
     }
 }
 
-impl Recorder for Listening {
+impl Recorder for TextRecorder {
     fn is_tracing(&self) -> bool {
         !self.is_deaf
     }
@@ -74,44 +74,44 @@ impl Recorder for Listening {
     }
 
     fn lookup(&self, span: Option<&SpanContext>, facts: &LookupFacts) {
-        self.note(span, format!("lookup {}/{}", facts.hits, facts.misses));
+        self.add_line(span, format!("lookup {}/{}", facts.hits, facts.misses));
     }
 
     fn discovery(&self, span: Option<&SpanContext>, facts: &DiscoveryFacts<'_>) {
         let (server, tools) = (facts.server, facts.tools.len());
         let lines = format!("discovery {server} {tools} {:?}", facts.cache);
-        self.note(span, format!("{lines} {}", outcome(facts.outcome)));
+        self.add_line(span, format!("{lines} {}", outcome(facts.outcome)));
     }
 
     fn search(&self, span: Option<&SpanContext>, facts: &SearchFacts<'_>) {
-        self.note(span, format!("search {:?}", (facts.names)()));
+        self.add_line(span, format!("search {:?}", (facts.names)()));
     }
 
     fn policy(&self, span: Option<&SpanContext>, facts: &PolicyFacts<'_>) {
         let lines = format!("policy {} {}", facts.tool, facts.decision);
-        self.note(span, format!("{lines} {}", outcome(facts.outcome)));
+        self.add_line(span, format!("{lines} {}", outcome(facts.outcome)));
     }
 
     fn call(&self, span: Option<&SpanContext>, facts: &CallFacts<'_>) {
         let lines = format!("call {} {:?}", facts.exposed, facts.transport);
         let lines = format!("{lines} started {}", facts.started);
-        self.note(span, format!("{lines} {}", outcome(facts.outcome)));
+        self.add_line(span, format!("{lines} {}", outcome(facts.outcome)));
     }
 }
 
-struct Set {
+struct RecordedHub {
     hub: Hub,
-    listening: Arc<Listening>,
+    recorder: Arc<TextRecorder>,
 }
 
-async fn set(listening: Listening, specs: Vec<ServerSpec>) -> Set {
-    let (servers, listening) = (Servers::new(), Arc::new(listening));
+async fn recorded_hub(recorder: TextRecorder, specs: Vec<ServerSpec>) -> RecordedHub {
+    let (servers, recorder) = (Servers::new(), Arc::new(recorder));
     servers.tools("a", &["one"]);
     servers.tools("b", &["two"]);
     let parts = HubParts {
         ledger: Arc::new(MemoryLedger::new()),
         encoder: None,
-        recorder: listening.clone(),
+        recorder: recorder.clone(),
         store: Arc::new(MemoryStore::new()),
         connector: Arc::new(FakeConnector(servers)),
         clock: Arc::new(FakeClock::at(1_000_000_000)) as Arc<dyn Clock>,
@@ -120,19 +120,20 @@ async fn set(listening: Listening, specs: Vec<ServerSpec>) -> Set {
         limits: Limits::default(),
     };
     let hub = Hub::open(parts, specs).await.unwrap().0;
-    Set { hub, listening }
+    RecordedHub { hub, recorder }
 }
 
-impl Set {
+impl RecordedHub {
     async fn call(&self, tool: &str, span: Option<SpanContext>) {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        let request = CallRequest::new(SessionId("s".into()), tool, arguments);
-        let _ = self.hub.call(&CallRequest { span, ..request }).await;
+        let mut request = CallRequest::new(SessionId("s".into()), tool, arguments);
+        request.span = span;
+        let _ = self.hub.call(&request).await;
     }
 
     #[track_caller]
     fn check(&self, expected: &[&str]) {
-        assert_eq!(self.listening.take(), expected);
+        assert_eq!(self.recorder.take(), expected);
     }
 }
 
@@ -140,23 +141,23 @@ impl Set {
 async fn r_obs_02_everything_that_a_call_causes_is_nested_below_its_span() {
     let mut denied = spec("b");
     denied.policy = Some(Policy::Deny);
-    let set = set(Listening::default(), vec![spec("a"), denied]).await;
+    let recorded = recorded_hub(TextRecorder::default(), vec![spec("a"), denied]).await;
     // The server is undiscovered: it is discovered first, below the call.
-    set.call("a/one", None).await;
-    set.check(&[
+    recorded.call("a/one", None).await;
+    recorded.check(&[
         "1>2: discovery a 1 Miss ok",
         "1>3: policy a__one allow ok",
         "0>1: call a__one Stdio started true ok",
     ]);
-    set.call("a/one", None).await;
-    set.check(&[
+    recorded.call("a/one", None).await;
+    recorded.check(&[
         "4>5: policy a__one allow ok",
         "0>4: call a__one Stdio started false ok",
     ]);
-    set.hub.ensure_known().await;
-    set.check(&["6>7: discovery b 1 Miss ok", "0>6: lookup 1/1"]);
-    set.call("b/two", None).await;
-    set.check(&[
+    recorded.hub.ensure_known().await;
+    recorded.check(&["6>7: discovery b 1 Miss ok", "0>6: lookup 1/1"]);
+    recorded.call("b/two", None).await;
+    recorded.check(&[
         "8>9: policy b__two deny POLICY_DENIED",
         "0>8: call b__two Stdio started false POLICY_DENIED",
     ]);
@@ -164,48 +165,52 @@ async fn r_obs_02_everything_that_a_call_causes_is_nested_below_its_span() {
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000ff-01",
         None,
     );
-    set.call("a/none", above).await;
-    set.check(&["255>10: call unknown InProcess started false TOOL_UNKNOWN"]);
-    set.hub.shutdown().await;
-    let newest = &set.hub.activity(1, None).await.unwrap()[0];
+    recorded.call("a/none", above).await;
+    recorded.check(&["255>10: call unknown InProcess started false TOOL_UNKNOWN"]);
+    recorded.hub.shutdown().await;
+    let newest = &recorded.hub.activity(1, None).await.unwrap()[0];
     let trace = newest.trace.as_ref().map(TraceId::as_str);
     assert_eq!(trace, Some("4bf92f3577b34da6a3ce929d0e0e4736"));
 }
 
 #[tokio::test]
 async fn r_obs_02_a_lookup_records_hits_and_misses_and_a_search_its_results() {
-    let set = set(Listening::default(), vec![spec("a"), spec("b")]).await;
-    set.hub.ensure_known().await;
-    let lines = set.listening.take();
+    let recorded = recorded_hub(TextRecorder::default(), vec![spec("a"), spec("b")]).await;
+    recorded.hub.ensure_known().await;
+    let lines = recorded.recorder.take();
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert_eq!(lines[2], "0>1: lookup 0/2");
     assert!(
         lines[..2].iter().all(|line| line.starts_with("1>")),
         "{lines:?}"
     );
-    set.hub.ensure_known().await;
-    set.check(&["0>4: lookup 2/0"]);
-    let finder = set.hub.finder(None);
-    finder.find(&set.hub.catalog(), "two", 5);
-    set.check(&["0>5: search [\"b__two\"]"]);
-    set.hub.refresh(RefreshScope::All, false).await.unwrap();
-    set.check(&["0>6: discovery a 1 Hit ok", "0>7: discovery b 1 Hit ok"]);
-    set.hub.shutdown().await;
+    recorded.hub.ensure_known().await;
+    recorded.check(&["0>4: lookup 2/0"]);
+    let finder = recorded.hub.finder(None);
+    finder.find(&recorded.hub.catalog(), "two", 5);
+    recorded.check(&["0>5: search [\"b__two\"]"]);
+    recorded
+        .hub
+        .refresh(RefreshScope::All, false)
+        .await
+        .unwrap();
+    recorded.check(&["0>6: discovery a 1 Hit ok", "0>7: discovery b 1 Hit ok"]);
+    recorded.hub.shutdown().await;
 }
 
 #[tokio::test]
 async fn r_obs_02_a_recorder_without_spans_receives_the_same_facts() {
-    let deaf = Listening {
+    let deaf = TextRecorder {
         is_deaf: true,
-        ..Listening::default()
+        ..TextRecorder::default()
     };
-    let set = set(deaf, vec![spec("a")]).await;
-    set.hub.ensure_known().await;
-    set.call("a/one", None).await;
-    set.check(&[
+    let recorded = recorded_hub(deaf, vec![spec("a")]).await;
+    recorded.hub.ensure_known().await;
+    recorded.call("a/one", None).await;
+    recorded.check(&[
         "discovery a 1 Miss ok",
         "lookup 0/1",
         "call a__one Stdio started false ok",
     ]);
-    set.hub.shutdown().await;
+    recorded.hub.shutdown().await;
 }

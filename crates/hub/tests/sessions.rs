@@ -13,14 +13,14 @@ mod fake;
 
 use std::time::Duration;
 
-use fake::{Bench, spec};
+use fake::{HubFixture, spec};
 use pegboard_hub::{ClientTransport, RefreshScope, SessionId};
 use pegboard_model::{GlobalRules, ServerName};
 
 #[tokio::test]
 async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
-    let bench = Bench::new(&["one"]).await;
-    let (hub, clock) = (&bench.hub, &bench.clock);
+    let fixture = HubFixture::new(&["one"]).await;
+    let (hub, clock) = (&fixture.hub, &fixture.clock);
     let open = |number: usize| {
         let id = SessionId(format!("s{number}"));
         hub.session_opened(&id, ClientTransport::Stdio, None, "");
@@ -48,14 +48,14 @@ async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
     let seen = hub
         .sessions()
         .into_iter()
-        .find(|session| session.face == ClientTransport::HttpModern);
+        .find(|session| session.transport == ClientTransport::HttpModern);
     let seen = seen.unwrap();
     assert_eq!((seen.calls, seen.client.as_deref()), (1, Some("client 1")));
     clock.advance(Duration::from_secs(3_600));
     let left = hub.sessions();
     assert!(
         left.iter()
-            .all(|session| session.face == ClientTransport::Stdio)
+            .all(|session| session.transport == ClientTransport::Stdio)
     );
     hub.session_ended(&SessionId("s1000".to_owned()));
     assert_eq!(hub.sessions().len(), left.len() - 1);
@@ -63,15 +63,15 @@ async fn r_api_03_sessions_are_bounded_and_silent_clients_are_forgotten() {
 
 #[tokio::test]
 async fn r_api_06_the_last_discovery_of_a_server_is_remembered_while_it_is_there() {
-    let bench = Bench::new(&["one"]).await;
-    let (hub, one) = (&bench.hub, ServerName::parse("one").unwrap());
+    let fixture = HubFixture::new(&["one"]).await;
+    let (hub, one) = (&fixture.hub, ServerName::parse("one").unwrap());
     assert!(hub.last_delta(&one).is_none());
-    bench.servers.tools("one", &["read", "write"]);
+    fixture.servers.tools("one", &["read", "write"]);
     hub.refresh(RefreshScope::One(one.clone()), true)
         .await
         .unwrap();
     assert_eq!(hub.last_delta(&one).unwrap().delta.added, ["read", "write"]);
-    bench.servers.tools("one", &["read"]);
+    fixture.servers.tools("one", &["read"]);
     hub.refresh(RefreshScope::One(one.clone()), true)
         .await
         .unwrap();
@@ -86,14 +86,14 @@ async fn r_api_06_the_last_discovery_of_a_server_is_remembered_while_it_is_there
 }
 
 #[tokio::test]
-async fn r_api_02_what_is_known_of_other_servers_is_read_without_starting_any() {
-    let bench = Bench::new(&["one", "two"]).await;
-    let hub = &bench.hub;
+async fn r_api_02_tools_of_other_servers_are_read_without_starting_any() {
+    let fixture = HubFixture::new(&["one", "two"]).await;
+    let hub = &fixture.hub;
     for name in ["one", "two"] {
-        bench.servers.tools(name, &["read"]);
+        fixture.servers.tools(name, &["read"]);
     }
     hub.refresh(RefreshScope::All, true).await.unwrap();
-    let starts = bench.servers.started("one");
+    let starts = fixture.servers.started("one");
     let others = [spec("one"), spec("unseen")];
     let catalog = hub.catalog_for(others, &GlobalRules::default()).await;
     let names: Vec<_> = catalog
@@ -107,7 +107,7 @@ async fn r_api_02_what_is_known_of_other_servers_is_read_without_starting_any() 
         2,
         "the hub has its own still"
     );
-    assert_eq!(bench.servers.started("one"), starts);
+    assert_eq!(fixture.servers.started("one"), starts);
     hub.apply([spec("one")]).await;
     let two = ServerName::parse("two").unwrap();
     let one = ServerName::parse("one").unwrap();

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_01_a_depth_bomb_costs_no_stack() {
+    fn r_sec_01_deep_nesting_uses_no_stack() {
         let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         check(
             &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{bomb}}}"#),

@@ -10,11 +10,6 @@
 //! Invariant: nothing is truncated silently, and stored results are limited in size and time.
 //! Invariant: a result that is small enough is not changed.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare, and callers read their fields"
-)]
-
 mod args;
 mod definitions;
 mod model_text;

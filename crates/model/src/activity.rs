@@ -61,6 +61,9 @@ pub struct Activity {
     /// The session that caused it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub session: Option<String>,
+    /// The client's name and version as it sent them (untrusted text), or `cli`, `dashboard`, `api` or `agent`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub client: Option<String>,
     /// The exposed name of a tool, the method of a request, the command of a changed server, or the tools that changed
     /// in a discovery.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -86,6 +89,7 @@ impl Activity {
             at,
             kind,
             session: None,
+            client: None,
             tool: None,
             server: None,
             outcome: outcome.into(),

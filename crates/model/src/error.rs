@@ -1,5 +1,7 @@
 //! Errors with a class, a reason, a message and a remedy.
 
+use std::ops::{Deref, DerefMut};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Reason, ServerName};
@@ -41,11 +43,32 @@ impl ErrorClass {
     }
 }
 
-/// An error with what failed, why, and what to do next.
+/// An error with what failed, why, and what to do next. The details are its fields: `error.reason`.
+///
+/// It is as small as a pointer, so that a `Result` is not larger than its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{message}")]
+#[error("{}", .0.message)]
+#[serde(transparent)]
+pub struct ToolError(Box<ErrorDetails>);
+
+impl Deref for ToolError {
+    type Target = ErrorDetails;
+
+    fn deref(&self) -> &ErrorDetails {
+        &self.0
+    }
+}
+
+impl DerefMut for ToolError {
+    fn deref_mut(&mut self) -> &mut ErrorDetails {
+        &mut self.0
+    }
+}
+
+/// The details of a [`ToolError`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ToolError {
+pub struct ErrorDetails {
     /// The coarse class.
     pub code: ErrorClass,
     /// The specific reason.
@@ -70,7 +93,7 @@ pub struct ToolError {
     pub nearest: Vec<String>,
     /// The server's JSON-RPC error, if there was one, to be forwarded verbatim.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rpc: Option<Box<RpcError>>,
+    pub rpc: Option<RpcError>,
 }
 
 /// A JSON-RPC error received from a server.
@@ -88,7 +111,7 @@ pub struct RpcError {
 impl ToolError {
     /// Creates an error with the class, retryability and remedy of `reason`.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(ErrorDetails {
             code: reason.class(),
             reason,
             message: message.into(),
@@ -99,7 +122,12 @@ impl ToolError {
             field: None,
             nearest: Vec::new(),
             rpc: None,
-        }
+        }))
+    }
+
+    /// Returns the details, to take values out of them.
+    pub fn into_details(self) -> ErrorDetails {
+        *self.0
     }
 
     /// Sets the affected server and replaces `SERVER` in the remedy.
@@ -136,7 +164,7 @@ impl ToolError {
     /// Attaches the JSON-RPC error that the server sent.
     #[must_use]
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
-        self.rpc = Some(Box::new(rpc));
+        self.rpc = Some(rpc);
         self
     }
 
@@ -172,10 +200,7 @@ impl ToolError {
             None if !names_command(&self.remedy) => self.remedy.clone(),
             _ => self.filled(for_model),
         };
-        Self {
-            remedy,
-            ..self.clone()
-        }
+        self.clone().with_remedy(remedy)
     }
 
     /// Replaces the placeholders `SERVER` and `TOOL` in a remedy.
@@ -266,6 +291,11 @@ mod tests {
             "{}",
             stored.model_message()
         );
+    }
+
+    #[test]
+    fn an_error_is_as_small_as_a_pointer() {
+        assert_eq!(size_of::<ToolResult<()>>(), size_of::<usize>());
     }
 
     #[test]

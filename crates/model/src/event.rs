@@ -163,7 +163,7 @@ pub enum EventKind {
         servers: usize,
     },
     /// A call waits for an approval.
-    #[serde(rename = "approval.asked")]
+    #[serde(rename = "approval.requested")]
     ApprovalRequested {
         /// The id of the approval request.
         id: String,

@@ -23,6 +23,7 @@ mod secret_arguments;
 mod secret_patterns;
 mod server;
 mod server_record;
+mod sharing;
 mod span;
 mod tool;
 mod untrusted_text;
@@ -30,7 +31,7 @@ mod untrusted_text;
 pub use activity::{Activity, ActivityKind};
 pub use approval::{ApprovalDecision, ApprovalRequest, ApprovalResponse, Grant, ToolVersion};
 pub use clock::{Clock, Timestamp};
-pub use error::{ErrorClass, RpcError, ToolError, ToolResult};
+pub use error::{ErrorClass, ErrorDetails, RpcError, ToolError, ToolResult};
 pub use event::{Event, EventKind, TraceId};
 pub use fingerprint::{ConfigHash, Fingerprint, HashKey};
 pub use glob::matches_pattern;
@@ -62,6 +63,7 @@ pub use server::{
 pub use server_record::{
     DiscoveryStatus, Era, ErrorSummary, Offer, Offers, Rejection, ServerInfo, ServerRecord,
 };
+pub use sharing::{LearntFacts, Share, ShareScope, SharingDecision};
 pub use span::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE, TraceLabels};
 pub use tool::{Annotations, DefinitionParts, Tool};
 pub use untrusted_text::{

@@ -65,6 +65,17 @@ pub struct Limits {
     pub calls_per_server: usize,
     /// Calls queued for one server.
     pub queued_calls_per_server: usize,
+    /// Concurrent calls of one session to one server; fewer than `calls_per_server`, so that other sessions can always
+    /// call.
+    pub calls_per_session: usize,
+    /// Calls of one session that are queued for one server.
+    pub queued_calls_per_session: usize,
+    /// Instances of one server for single sessions.
+    pub session_instances_per_server: usize,
+    /// Running instances of all servers in a pool.
+    pub server_instances: usize,
+    /// Views that share one instance of a server.
+    pub leases_per_instance: usize,
     /// Concurrent discoveries.
     pub concurrent_discoveries: usize,
     /// Minimum interval between two refreshes caused by a server's `list_changed` notifications.
@@ -170,6 +181,11 @@ impl Default for Limits {
             relayed_bytes_per_call: 8 * MIB,
             calls_per_server: 64,
             queued_calls_per_server: 256,
+            calls_per_session: 48,
+            queued_calls_per_session: 192,
+            session_instances_per_server: 32,
+            server_instances: 1_024,
+            leases_per_instance: 1_024,
             concurrent_discoveries: 64,
             list_changed_interval: Duration::from_secs(5),
             max_ttl: Duration::from_secs(24 * 3600),

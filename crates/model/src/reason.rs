@@ -383,6 +383,13 @@ reasons! {
     ProjectUnknown "PROJECT_UNKNOWN" InvalidInput final exit 7
         "No project has this id.",
         "List the ids with `GET /api/v1/projects`.";
+    ClientUnknown "CLIENT_UNKNOWN" InvalidInput final exit 7
+        "No client has this key.",
+        "List the keys with `GET /api/v1/clients` or `pegboard connect --status`.",
+        model "Ask the user which client is meant.";
+    PlanChanged "PLAN_CHANGED" InvalidInput final exit 2
+        "The change is not the one that was reviewed.",
+        "Get a new plan, review it, and send its `planHash`.";
     SessionUnknown "SESSION_UNKNOWN" InvalidInput final exit 7
         "No connected session has this id.",
         "List the ids with `GET /api/v1/sessions`.";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, Reason, ServerName, ServerRules, Template, ToolError};
+use crate::{ConfigHash, Reason, ServerName, ServerRules, Share, Template, ToolError};
 
 /// Everything that the configuration says about a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct ServerSpec {
     pub ttl: Duration,
     /// Age at which the list of a stopped server is refreshed in the background.
     pub max_age: Duration,
+    /// Which clients share one instance of the server.
+    pub share: Share,
     /// The user's description of the server.
     pub description: Option<String>,
     /// The user's category for its tools.
@@ -38,7 +40,7 @@ pub struct ServerSpec {
     /// Where the definition was written.
     pub origin: Origin,
     /// Whether the user trusts this definition.
-    pub approval: TrustState,
+    pub trust_state: TrustState,
     /// Keyed hash of the definition.
     pub hash: ConfigHash,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, Reason, ServerName, Timestamp, Tool, ToolError};
+use crate::{ConfigHash, LearntFacts, Reason, ServerName, Timestamp, Tool, ToolError};
 
 /// The result of a server's latest discoveries. It is stored and survives restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct ServerRecord {
     pub capabilities: Option<Arc<str>>,
     /// Prompts, resources and resource templates.
     pub offers: Arc<Offers>,
+    /// What calls have shown about the server.
+    #[serde(default)]
+    pub learnt: LearntFacts,
 }
 
 /// The prompts, resources and resource templates of a server; each list is sorted by key.
@@ -83,6 +86,7 @@ impl ServerRecord {
             rejections: Arc::from([]),
             capabilities: None,
             offers: Arc::default(),
+            learnt: LearntFacts::default(),
         }
     }
 

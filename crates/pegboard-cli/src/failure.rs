@@ -41,6 +41,14 @@ impl Failure {
             .into()
     }
 
+    /// Returns the reason in one sentence; empty if it was already printed.
+    pub(crate) fn message(&self) -> &str {
+        match &self.cause {
+            Cause::Error(error) => &error.message,
+            Cause::Shown => "",
+        }
+    }
+
     pub(crate) fn show(&self, output: &Output) {
         let Cause::Error(error) = &self.cause else {
             return;

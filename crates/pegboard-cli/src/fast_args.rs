@@ -3,7 +3,8 @@
 
 use clap::{Parser, Subcommand};
 
-use super::args::{Arguments, CallArgs, Command, Global, ServeArgs, StdioArgs};
+use super::args::{Arguments, Command, Global};
+use super::commands::{call::CallArgs, serve::ServeCommandArgs, stdio::StdioArgs};
 
 #[derive(Parser)]
 #[command(name = "pegboard")]
@@ -17,15 +18,19 @@ struct FastArguments {
 #[derive(Subcommand)]
 enum FastCommand {
     Stdio(StdioArgs),
-    Serve(ServeArgs),
+    Serve(ServeCommandArgs),
     Call(CallArgs),
+    Background,
 }
 
 /// Parses the arguments of this process. Returns `None` for other commands, for help, and for invalid arguments; the
 /// full parser handles those.
 pub(super) fn parse() -> Option<Arguments> {
     let first = std::env::args_os().nth(1)?;
-    if !["stdio", "serve", "call"].iter().any(|word| first == *word) {
+    if !["stdio", "serve", "call", "background"]
+        .iter()
+        .any(|word| first == *word)
+    {
         return None;
     }
     let FastArguments { global, command } = FastArguments::try_parse().ok()?;
@@ -33,6 +38,7 @@ pub(super) fn parse() -> Option<Arguments> {
         FastCommand::Stdio(args) => Command::Stdio(args),
         FastCommand::Serve(args) => Command::Serve(args),
         FastCommand::Call(args) => Command::Call(args),
+        FastCommand::Background => Command::Background,
     };
     Some(Arguments { global, command })
 }

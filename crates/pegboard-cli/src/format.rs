@@ -47,6 +47,15 @@ pub(crate) fn thousands(number: usize) -> String {
     text
 }
 
+/// Formats a size in its largest unit.
+pub(crate) fn bytes(number: u64) -> String {
+    match number {
+        0..1024 => format!("{number} bytes"),
+        1024..1_048_576 => format!("{} KiB", number / 1024),
+        _ => format!("{:.1} MiB", number as f64 / 1_048_576.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +65,9 @@ mod tests {
         assert_eq!(thousands(1_174_647), "1,174,647");
         assert_eq!(thousands(999), "999");
         assert_eq!(count(1, "tool"), "1 tool");
+        assert_eq!(bytes(1023), "1023 bytes");
+        assert_eq!(bytes(70_000), "68 KiB");
+        assert_eq!(bytes(2_621_440), "2.5 MiB");
         assert_eq!(count(2500, "tool"), "2,500 tools");
         assert_eq!(
             ago(Timestamp(200_000), Some(Timestamp(20_000))),

@@ -1,16 +1,20 @@
 //! The command `pegboard`: parses arguments, runs one command, returns its exit code.
 
 mod args;
+mod background;
 mod commands;
+mod completion;
 mod example_server;
 mod failure;
 mod fast_args;
 mod format;
+mod help;
 mod logging;
 mod output;
 mod overrides;
 mod prompts;
 mod table;
+mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -25,12 +29,21 @@ use output::Output;
 
 /// Runs the command line of this process.
 fn main() -> ExitCode {
-    hide_memory();
+    // The background process identifies a client by what the system says about it, so `stdio` hides its memory later.
+    if std::env::args_os()
+        .nth(1)
+        .is_none_or(|word| word != "stdio")
+    {
+        hide_memory();
+    }
     let mut words = std::env::args_os().skip(1).map(OsString::into_string);
     if let (Some(Ok(first)), Some(Ok(owner))) = (words.next(), words.next())
         && first == WATCH_ARGUMENT
     {
         run_watcher(&owner, std::io::stdin().lock());
+        return ExitCode::SUCCESS;
+    }
+    if completion::answer() {
         return ExitCode::SUCCESS;
     }
     if let Ok(program) = std::env::current_exe() {
@@ -44,7 +57,7 @@ fn main() -> ExitCode {
 
 /// Prevents other processes of the user, including servers, from reading the environment and memory of this process,
 /// which hold secrets. Child processes do not inherit the setting, and root is not restricted.
-fn hide_memory() {
+pub(crate) fn hide_memory() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -58,6 +71,7 @@ fn run() -> ExitCode {
     let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => {
+            let error = with_grouped_help(error);
             // Help and version are not failures.
             let code = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();
@@ -71,5 +85,20 @@ fn run() -> ExitCode {
             failure.show(&output);
             ExitCode::from(failure.exit)
         }
+    }
+}
+
+/// Replaces the help of the whole program by its grouped form, which is built only when it is shown.
+fn with_grouped_help(error: clap::Error) -> clap::Error {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand};
+    match error.kind() {
+        DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand => {
+            let words = std::env::args_os();
+            help::command()
+                .try_get_matches_from(words)
+                .err()
+                .unwrap_or(error)
+        }
+        _ => error,
     }
 }

@@ -80,6 +80,26 @@ impl Output {
         self.bytes(format!("{text}\n").as_bytes())
     }
 
+    /// Colors a name so that it differs from names with other numbers.
+    pub(crate) fn paint_name(&self, number: usize, name: &str) -> String {
+        const COLORS: [AnsiColor; 6] = [
+            AnsiColor::Cyan,
+            AnsiColor::Yellow,
+            AnsiColor::Green,
+            AnsiColor::Magenta,
+            AnsiColor::Blue,
+            AnsiColor::Red,
+        ];
+        let color = COLORS.iter().copied().cycle().nth(number % COLORS.len());
+        match color.filter(|_| self.use_color) {
+            Some(color) => {
+                let style = Style::new().fg_color(Some(color.into()));
+                format!("{style}{name}{style:#}")
+            }
+            None => name.to_owned(),
+        }
+    }
+
     /// Writes bytes of the result. A closed pipe (`| head`) ends the command without an error.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = std::io::stdout().lock();

@@ -193,8 +193,8 @@ pub use pegboard_hub::{
     RefreshOutcome, Refreshed, SessionId, ToolHandler,
 };
 pub use pegboard_model::{
-    ErrorClass, Event, EventKind, Reason, Recorder, Secret, ServerName, ServerSpec, SpanContext,
-    ToolError, ToolResult,
+    ErrorClass, ErrorDetails, Event, EventKind, Reason, Recorder, Secret, ServerName, ServerSpec,
+    SpanContext, ToolError, ToolResult,
 };
 #[cfg(feature = "otlp")]
 pub use pegboard_trace::Redactor;

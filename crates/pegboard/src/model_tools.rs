@@ -2,6 +2,7 @@
 
 use pegboard_agent::{
     Agent, CalledTool, Definitions, ExecutedCall, Loading, Provider, ToolUse, ToolUseKind, Toolbox,
+    parse_arguments,
 };
 use pegboard_formats::Format;
 use pegboard_hub::SessionId;
@@ -83,15 +84,10 @@ impl Pegboard {
 /// Creates a call from the id, name and arguments that a model wrote. Arguments that are a JSON text, as OpenAI sends
 /// them, are parsed.
 pub fn tool_use(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> ToolUse {
-    let arguments = match arguments {
-        Value::String(text) if text.trim().is_empty() => Ok(Value::Null),
-        Value::String(text) => serde_json::from_str(&text).map_err(|error| error.to_string()),
-        value => Ok(value),
-    };
     ToolUse {
         id: id.into(),
         name: name.into(),
-        arguments,
+        arguments: parse_arguments(arguments),
         kind: ToolUseKind::Call,
     }
 }

@@ -55,7 +55,7 @@ const REQUESTS: &[&str] = &[
     "who changed this file last and why did they",
     "add a row to the table of customers with their address",
     "compare the prices of both hotels for three nights in May",
-    "start the build again and tell me when it has failed",
+    "start the build again and notify me when it has failed",
     "search the archive for mails about the contract with the supplier",
     "draw a chart of how many people visited the site during each week of summer",
     "look for a doctor near the office who has time on Thursday after four o'clock",

@@ -11,7 +11,7 @@ use crate::merge::{MergedPostings, TermFrequency};
 use crate::scratch::Scratch;
 use crate::segment::{NAME_FORMS, Segment};
 use crate::text::ToolPosition;
-use crate::vocabulary::{Place, Vocabulary, name_words, word_of};
+use crate::vocabulary::{TermLocation, Vocabulary, name_words, word_of};
 
 /// The index over all segments. Building it does not read texts again: terms are matched by their stored keys, and
 /// counts are copied.
@@ -23,11 +23,11 @@ pub struct Index {
     /// Finds a term by its text.
     table: HashTable<(Key, u32)>,
     /// A segment that contains each term, and its number there.
-    terms: Vec<Place>,
+    terms: Vec<TermLocation>,
     merged: MergedPostings,
     names: FuzzyDict,
     /// The words of names with their terms, and a dictionary to find them despite typos.
-    name_words: Vec<(Place, u32)>,
+    name_words: Vec<(TermLocation, u32)>,
     name_word_dict: FuzzyDict,
     servers: HashTable<u32>,
     /// Pool of search buffers. They are as long as the catalog, so allocating them costs more than many searches.
@@ -53,15 +53,15 @@ impl Index {
             .collect();
         let merged = MergedPostings::new(&segments, &bases, &global, vocabulary.terms.len());
         let name_words = name_words(&segments, &global);
-        let word_at = |place: Place| {
+        let word_at = |location: TermLocation| {
             segments
-                .get(place.segment as usize)
-                .map(|s| s.name_words.get(place.local))
+                .get(location.segment as usize)
+                .map(|s| s.name_words.get(location.local))
         };
         let name_word_dict = FuzzyDict::new(
             (0..)
                 .zip(&name_words)
-                .filter_map(|(id, (place, _))| Some((id, word_at(*place)?))),
+                .filter_map(|(id, (location, _))| Some((id, word_at(*location)?))),
         );
         let names = names(&segments);
         let servers = servers(&segments);
@@ -190,9 +190,17 @@ impl Index {
     /// Calls back with the terms of name words that differ from a word by typos, and the number of typos.
     pub(crate) fn find_typos(&self, word: &str, max_typos: u8, mut found: impl FnMut(u32, u8)) {
         let text = |id: u32| {
-            let place = self.name_words.get(id as usize).map(|(place, _)| place);
-            place
-                .and_then(|place| Some((self.segments.get(place.segment as usize)?, place.local)))
+            let location = self
+                .name_words
+                .get(id as usize)
+                .map(|(location, _)| location);
+            location
+                .and_then(|location| {
+                    Some((
+                        self.segments.get(location.segment as usize)?,
+                        location.local,
+                    ))
+                })
                 .map_or("", |(segment, local)| segment.name_words.get(local))
         };
         self.name_word_dict

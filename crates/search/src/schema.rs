@@ -13,17 +13,17 @@ use crate::weights::SCHEMA_NODES;
 pub(crate) fn each_text(schema: &str, mut found: impl FnMut(Field, &str)) {
     let mut left = SCHEMA_NODES;
     let mut walk = Walk {
-        place: Place::Schema,
+        part: SchemaPart::Schema,
         left: &mut left,
         found: &mut found,
     };
     let mut reader = serde_json::Deserializer::from_str(schema);
-    let _ = reader.deserialize_any(walk.again(Place::Schema));
+    let _ = reader.deserialize_any(walk.again(SchemaPart::Schema));
 }
 
 /// What is being parsed.
 #[derive(Clone, Copy)]
-enum Place {
+enum SchemaPart {
     Schema,
     Properties,
     /// Schemas by name, such as `$defs`.
@@ -35,39 +35,39 @@ enum Place {
 }
 
 struct Walk<'w> {
-    place: Place,
+    part: SchemaPart,
     left: &'w mut usize,
     found: &'w mut dyn FnMut(Field, &str),
 }
 
 impl Walk<'_> {
-    fn again(&mut self, place: Place) -> Walk<'_> {
+    fn again(&mut self, part: SchemaPart) -> Walk<'_> {
         Walk {
-            place,
+            part,
             left: self.left,
             found: self.found,
         }
     }
 
     /// What the value of a key is; `None` if it is ignored.
-    fn under(&mut self, key: &str) -> Option<Place> {
-        match self.place {
-            Place::Schema | Place::Several => match key {
-                "properties" => Some(Place::Properties),
-                "description" => Some(Place::Description),
-                "enum" | "const" => Some(Place::Choices),
+    fn under(&mut self, key: &str) -> Option<SchemaPart> {
+        match self.part {
+            SchemaPart::Schema | SchemaPart::Several => match key {
+                "properties" => Some(SchemaPart::Properties),
+                "description" => Some(SchemaPart::Description),
+                "enum" | "const" => Some(SchemaPart::Choices),
                 "items" | "anyOf" | "oneOf" | "allOf" | "prefixItems" | "additionalProperties" => {
-                    Some(Place::Several)
+                    Some(SchemaPart::Several)
                 }
-                "$defs" | "definitions" => Some(Place::Named),
+                "$defs" | "definitions" => Some(SchemaPart::Named),
                 _ => None,
             },
-            Place::Properties => {
+            SchemaPart::Properties => {
                 (self.found)(Field::Parameters, key);
-                Some(Place::Schema)
+                Some(SchemaPart::Schema)
             }
-            Place::Named => Some(Place::Schema),
-            Place::Description | Place::Choices => None,
+            SchemaPart::Named => Some(SchemaPart::Schema),
+            SchemaPart::Description | SchemaPart::Choices => None,
         }
     }
 }
@@ -88,10 +88,10 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(place) = map.next_key_seed(Key(&mut self))? {
+        while let Some(part) = map.next_key_seed(Key(&mut self))? {
             *self.left = self.left.saturating_sub(1);
-            match place.filter(|_| *self.left > 0) {
-                Some(place) => map.next_value_seed(self.again(place))?,
+            match part.filter(|_| *self.left > 0) {
+                Some(part) => map.next_value_seed(self.again(part))?,
                 None => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -101,11 +101,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
-        let place = match self.place {
-            Place::Several => Place::Schema,
-            place => place,
+        let part = match self.part {
+            SchemaPart::Several => SchemaPart::Schema,
+            part => part,
         };
-        while list.next_element_seed(self.again(place))?.is_some() {
+        while list.next_element_seed(self.again(part))?.is_some() {
             *self.left = self.left.saturating_sub(1);
             if *self.left == 0 {
                 while list.next_element::<IgnoredAny>()?.is_some() {}
@@ -115,9 +115,9 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        match self.place {
-            Place::Description => (self.found)(Field::ParameterDescriptions, text),
-            Place::Choices => (self.found)(Field::Choices, text),
+        match self.part {
+            SchemaPart::Description => (self.found)(Field::ParameterDescriptions, text),
+            SchemaPart::Choices => (self.found)(Field::Choices, text),
             _ => {}
         }
         Ok(())
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 struct Key<'k, 'w>(&'k mut Walk<'w>);
 
 impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
-    type Value = Option<Place>;
+    type Value = Option<SchemaPart>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
         reader.deserialize_str(self)
@@ -152,7 +152,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
 }
 
 impl Visitor<'_> for Key<'_, '_> {
-    type Value = Option<Place>;
+    type Value = Option<SchemaPart>;
 
     fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str("a key")

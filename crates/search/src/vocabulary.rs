@@ -9,7 +9,7 @@ use crate::segment::Segment;
 
 /// A segment that contains a word, and its number there.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TermLocation {
     pub(crate) segment: u32,
     pub(crate) local: u32,
 }
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 pub(crate) struct Vocabulary {
     /// Finds a term by its text.
     pub(crate) table: HashTable<(Key, u32)>,
-    pub(crate) terms: Vec<Place>,
+    pub(crate) terms: Vec<TermLocation>,
 }
 
 impl Vocabulary {
@@ -40,7 +40,7 @@ impl Vocabulary {
             let known = self.table.find(hash, same).map(|(_, term)| *term);
             global.push(known.unwrap_or_else(|| {
                 let term = self.terms.len() as u32;
-                self.terms.push(Place {
+                self.terms.push(TermLocation {
                     segment: number,
                     local,
                 });
@@ -54,26 +54,33 @@ impl Vocabulary {
 }
 
 /// The text of a term in its indexed form.
-pub(crate) fn word_of<'s>(terms: &[Place], segments: &'s [Arc<Segment>], term: u32) -> &'s str {
-    let place = terms.get(term as usize);
-    place
-        .and_then(|place| Some((segments.get(place.segment as usize)?, place.local)))
+pub(crate) fn word_of<'s>(
+    terms: &[TermLocation],
+    segments: &'s [Arc<Segment>],
+    term: u32,
+) -> &'s str {
+    let location = terms.get(term as usize);
+    location
+        .and_then(|location| Some((segments.get(location.segment as usize)?, location.local)))
         .map_or("", |(segment, local)| segment.terms.get(local))
 }
 
 /// The distinct words of all names, with their terms.
-pub(crate) fn name_words(segments: &[Arc<Segment>], global: &[Vec<u32>]) -> Vec<(Place, u32)> {
+pub(crate) fn name_words(
+    segments: &[Arc<Segment>],
+    global: &[Vec<u32>],
+) -> Vec<(TermLocation, u32)> {
     let mut seen: HashTable<(Key, u32)> = HashTable::new();
-    let mut words: Vec<(Place, u32)> = Vec::new();
+    let mut words: Vec<(TermLocation, u32)> = Vec::new();
     for ((number, segment), global) in (0..).zip(segments).zip(global) {
         for (local, term) in (0..).zip(&segment.name_word_terms) {
             let key = segment.name_words.key(local);
             let same = |(known, id): &(Key, u32)| {
-                let place = words.get(*id as usize).map(|(place, _)| place);
+                let location = words.get(*id as usize).map(|(location, _)| location);
                 let word = || {
-                    let place = place?;
-                    let segment = segments.get(place.segment as usize)?;
-                    Some(segment.name_words.get(place.local))
+                    let location = location?;
+                    let segment = segments.get(location.segment as usize)?;
+                    Some(segment.name_words.get(location.local))
                 };
                 *known == key && (key.is_whole() || word() == Some(segment.name_words.get(local)))
             };
@@ -84,7 +91,7 @@ pub(crate) fn name_words(segments: &[Arc<Segment>], global: &[Vec<u32>]) -> Vec<
             if seen.find(hash, same).is_none() {
                 seen.insert_unique(hash, (key, words.len() as u32), |(key, _)| key.hash());
                 words.push((
-                    Place {
+                    TermLocation {
                         segment: number,
                         local,
                     },

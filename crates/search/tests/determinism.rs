@@ -18,8 +18,8 @@ use proptest::prelude::*;
 fn an_index_of_reused_segments_equals_a_new_one() {
     let kept = segments(OFFICE);
     let mut lines = OFFICE.to_vec();
-    lines[11] = "weather: forecast Tells how much rain falls";
-    lines.push("weather: history Tells how it was");
+    lines[11] = "weather: forecast Returns the amount of rain";
+    lines.push("weather: history Returns earlier weather");
     let rebuilt = segments(&lines);
     let mixed = kept.iter().enumerate().map(|(at, segment)| {
         if at == 3 {

@@ -89,7 +89,7 @@ fn meaning_finds_what_words_do_not() {
     assert_eq!(
         by(&vectors, "close an issue").hits.len(),
         3,
-        "vectors that are no numbers do no harm"
+        "vectors with NaN have no effect"
     );
 }
 

@@ -23,7 +23,7 @@ mod store;
 
 pub use discovery_lock::DiscoveryLock;
 pub use ledger::{InboxViewer, Ledger, MemoryLedger, SqliteLedger};
-pub use logs::ServerLogs;
+pub use logs::{LogLine, LogPosition, ServerLogs};
 pub use memory::MemoryStore;
 pub use search_store::{
     MAX_REMEMBERED_QUERIES, MAX_REMEMBERED_QUERIES_PER_TOOL, RememberedQuery, SearchStore,

@@ -1,10 +1,13 @@
 //! The stderr output of servers, in one bounded file per server.
+//!
+//! Each line starts with its time in milliseconds since 1970, in brackets. Lines of older versions have no time.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use pegboard_model::ServerName;
+use pegboard_model::{ServerName, Timestamp};
 
 use crate::{StateDir, StoreResult, errors, private_files};
 
@@ -12,6 +15,41 @@ use crate::{StateDir, StoreResult, errors, private_files};
 const KEPT_BYTES: u64 = 64 * 1024;
 /// The size at which a log is truncated. The distance to [`KEPT_BYTES`] makes truncation rare.
 const FILE_BYTES_MAX: u64 = 128 * 1024;
+/// The digits of a time, until the year 2286.
+const TIME_DIGITS: usize = 13;
+
+/// A line of a server's log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When it was written, if that is known.
+    pub at: Option<Timestamp>,
+    /// The text, which is untrusted and must be shown through [`pegboard_model::UntrustedText`].
+    pub text: String,
+}
+
+impl LogLine {
+    fn parse(line: &str) -> Self {
+        let timed = line.strip_prefix('[').and_then(|line| {
+            let (time, text) = line.split_once("] ")?;
+            let is_time = time.len() == TIME_DIGITS && time.bytes().all(|b| b.is_ascii_digit());
+            let at = time.parse().ok().filter(|_| is_time)?;
+            Some((Timestamp(at), text))
+        });
+        Self {
+            at: timed.map(|(at, _)| at),
+            text: timed.map_or(line, |(_, text)| text).to_owned(),
+        }
+    }
+}
+
+/// The position of a reader who follows a log.
+#[derive(Clone, Debug, Default)]
+pub struct LogPosition {
+    /// The end of the last complete line that was read.
+    offset: u64,
+    /// That line, which shows whether the file was truncated since.
+    last: Vec<u8>,
+}
 
 /// The stderr logs of all servers.
 #[derive(Clone, Debug)]
@@ -29,7 +67,13 @@ impl ServerLogs {
 
     /// Appends text. An error is ignored: a log that cannot be written must not affect the server.
     pub fn append(&self, server: &ServerName, text: &str) {
-        let _ = self.try_append(server, text.as_bytes());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_millis();
+        let mut timed = String::with_capacity(text.len() + TIME_DIGITS + 3);
+        for line in text.split_inclusive('\n') {
+            timed.push_str(&format!("[{now:0TIME_DIGITS$}] {line}"));
+        }
+        let _ = self.try_append(server, timed.as_bytes());
     }
 
     /// Returns the end of a server's log, starting at a line; empty if there is none. The text is untrusted and must
@@ -38,12 +82,49 @@ impl ServerLogs {
     /// # Errors
     /// Fails if the log exists and cannot be read.
     pub fn read(&self, server: &ServerName) -> StoreResult<String> {
+        let bytes = self.with_file(server, tail)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.split_inclusive('\n');
+        Ok(lines.map(|line| LogLine::parse(line).text).collect())
+    }
+
+    /// Returns the complete lines after a position, and moves the position. A new position is before the first line.
+    /// If the log was truncated or replaced meanwhile, reading continues after the last line that was returned before,
+    /// if it is still there.
+    ///
+    /// # Errors
+    /// Fails if the log exists and cannot be read.
+    pub fn read_from(
+        &self,
+        server: &ServerName,
+        position: &mut LogPosition,
+    ) -> StoreResult<Vec<LogLine>> {
+        let from = position.clone();
+        let (bytes, start) = self.with_file(server, |file| unread(file, &from))?;
+        let complete = bytes.iter().rposition(|byte| *byte == b'\n');
+        let complete = complete
+            .and_then(|end| bytes.get(..=end))
+            .unwrap_or_default();
+        let text = String::from_utf8_lossy(complete);
+        let lines: Vec<LogLine> = text.lines().map(LogLine::parse).collect();
+        if let Some(last) = complete.split_inclusive(|byte| *byte == b'\n').next_back() {
+            position.last = last.to_vec();
+        }
+        position.offset = start + complete.len() as u64;
+        Ok(lines)
+    }
+
+    /// Reads a log. The result is empty if there is none.
+    fn with_file<T: Default>(
+        &self,
+        server: &ServerName,
+        read: impl FnOnce(&mut File) -> io::Result<T>,
+    ) -> StoreResult<T> {
         let path = self.path(server);
         let file = private_files::open_own_file(&path, File::options().read(true));
-        let tail = file.and_then(|mut file| tail(&mut file));
-        match tail {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        match file.and_then(|mut file| read(&mut file)) {
+            Ok(read) => Ok(read),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
             Err(error) => Err(errors::io("read the log", &path, &error)),
         }
     }
@@ -83,6 +164,35 @@ impl ServerLogs {
     }
 }
 
+/// Returns the bytes after a position, and where they start in the file. A writer holds the lock while it truncates.
+fn unread(file: &mut File, from: &LogPosition) -> io::Result<(Vec<u8>, u64)> {
+    file.lock_shared()?;
+    file.seek(SeekFrom::Start(0))?;
+    let mut all = Vec::new();
+    file.take(2 * FILE_BYTES_MAX).read_to_end(&mut all)?;
+    let offset = usize::try_from(from.offset).unwrap_or(usize::MAX);
+    let is_unchanged = all
+        .get(..offset)
+        .is_some_and(|before| before.ends_with(&from.last));
+    let start = match is_unchanged {
+        true => offset,
+        false => end_of_last(&all, &from.last).unwrap_or(0),
+    };
+    Ok((all.split_off(start.min(all.len())), start as u64))
+}
+
+/// Returns the end of the last occurrence of a line.
+fn end_of_last(all: &[u8], line: &[u8]) -> Option<usize> {
+    let mut end = all.len();
+    for part in all.split_inclusive(|byte| *byte == b'\n').rev() {
+        if part == line {
+            return Some(end);
+        }
+        end -= part.len();
+    }
+    None
+}
+
 /// Returns the last [`KEPT_BYTES`] of a file, without an incomplete first line.
 fn tail(file: &mut File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
@@ -110,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_read_until_it_is_forgotten() {
+    fn appended_entries_are_read_until_they_are_deleted() {
         let (_folder, logs, server) = logs();
         assert_eq!(logs.read(&server).unwrap(), "");
         logs.append(&server, "one\n");
@@ -139,6 +249,59 @@ mod tests {
         logs.append(&server, &"é".repeat(200_000));
         assert!(fs::metadata(&path).unwrap().len() <= FILE_BYTES_MAX);
         assert!(logs.read(&server).unwrap().ends_with("éé"));
+    }
+
+    #[test]
+    fn r_cli_04_lines_have_times_and_old_files_stay_readable() {
+        let (folder, logs, server) = logs();
+        let path = folder.path().join("logs/github.log");
+        fs::write(&path, "old line\n[12] no time\n").unwrap();
+        logs.append(&server, "one\ntwo\n");
+        let text = "old line\n[12] no time\none\ntwo\n";
+        assert_eq!(logs.read(&server).unwrap(), text);
+        let mut position = LogPosition::default();
+        let lines = logs.read_from(&server, &mut position).unwrap();
+        let timed: Vec<_> = lines
+            .iter()
+            .map(|line| (&*line.text, line.at.is_some()))
+            .collect();
+        let expected = [
+            ("old line", false),
+            ("[12] no time", false),
+            ("one", true),
+            ("two", true),
+        ];
+        assert_eq!(timed, expected);
+    }
+
+    #[test]
+    fn r_cli_04_a_follower_sees_each_line_once_across_truncation() {
+        let (folder, logs, server) = logs();
+        let mut position = LogPosition::default();
+        let mut seen: Vec<String> = Vec::new();
+        for number in 0..8_000 {
+            logs.append(
+                &server,
+                &format!("line {number} of a server that talks much\n"),
+            );
+            if number % 700 == 0 {
+                let lines = logs.read_from(&server, &mut position).unwrap();
+                seen.extend(lines.into_iter().map(|line| line.text));
+            }
+        }
+        let lines = logs.read_from(&server, &mut position).unwrap();
+        seen.extend(lines.into_iter().map(|line| line.text));
+        let expected = (0..8_000).map(|n| format!("line {n} of a server that talks much"));
+        assert_eq!(seen, expected.collect::<Vec<_>>());
+        // An incomplete line is returned when it is complete.
+        logs.append(&server, "half");
+        assert!(logs.read_from(&server, &mut position).unwrap().is_empty());
+        // A log that was deleted starts again.
+        fs::remove_file(folder.path().join("logs/github.log")).unwrap();
+        assert!(logs.read_from(&server, &mut position).unwrap().is_empty());
+        logs.append(&server, "again\n");
+        let lines = logs.read_from(&server, &mut position).unwrap();
+        assert_eq!(lines.len(), 1);
     }
 
     #[test]

@@ -7,13 +7,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pegboard_model::{
-    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorSummary, ExposedName, Fingerprint, Offer,
-    Offers, Reason, Rejection, ServerInfo, ServerName, ServerRecord, Timestamp, Tool, ToolError,
+    Annotations, ConfigHash, DiscoveryStatus, Era, ErrorSummary, ExposedName, Fingerprint,
+    LearntFacts, Offer, Offers, Reason, Rejection, ServerInfo, ServerName, ServerRecord, Timestamp,
+    Tool, ToolError,
 };
 use serde::{Deserialize, Serialize};
 
 /// The first byte of every record. Changing the types below requires a new number.
-pub(crate) const FORMAT: u8 = 2;
+pub(crate) const FORMAT: u8 = 3;
+/// The second format, without what calls have shown. It is still read.
+const FORMAT_WITHOUT_LEARNT: u8 = 2;
 /// The first format, without prompts and resources. It is still read.
 const FORMAT_TOOLS_ONLY: u8 = 1;
 
@@ -28,6 +31,20 @@ pub(crate) enum DecodeError {
 
 #[derive(Serialize, Deserialize)]
 struct StoredRecord<'a> {
+    #[serde(borrow)]
+    lists: StoredLists<'a>,
+    /// The learnt facts, as bits.
+    learnt: u8,
+}
+
+/// The bits of learnt facts.
+const ASKS_CLIENTS: u8 = 1;
+const ASKS_ROOTS: u8 = 2;
+const CHANGES_LIST: u8 = 4;
+
+/// A complete record of the second format, and the first part of one of the third.
+#[derive(Serialize, Deserialize)]
+struct StoredLists<'a> {
     #[serde(borrow)]
     known: StoredTools<'a>,
     capabilities: Option<&'a str>,
@@ -97,14 +114,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, DecodeError> {
             let stored = postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
             restored(stored).ok_or(DecodeError::Malformed)
         }
+        Some((&FORMAT_WITHOUT_LEARNT, body)) => {
+            let lists = postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
+            restored(StoredRecord { lists, learnt: 0 }).ok_or(DecodeError::Malformed)
+        }
         Some((&FORMAT_TOOLS_ONLY, body)) => {
             let known = postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
-            let stored = StoredRecord {
+            let lists = StoredLists {
                 known,
                 capabilities: None,
                 offers: Default::default(),
             };
-            restored(stored).ok_or(DecodeError::Malformed)
+            restored(StoredRecord { lists, learnt: 0 }).ok_or(DecodeError::Malformed)
         }
         Some((&format, _)) if format > FORMAT => Err(DecodeError::Newer),
         _ => Err(DecodeError::Malformed),
@@ -112,8 +133,30 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, DecodeError> {
 }
 
 fn stored(record: &ServerRecord) -> StoredRecord<'_> {
-    let offers = &record.offers;
     StoredRecord {
+        lists: stored_lists(record),
+        learnt: learnt_bits(record.learnt),
+    }
+}
+
+fn learnt_bits(learnt: LearntFacts) -> u8 {
+    let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+    bit(learnt.asks_clients, ASKS_CLIENTS)
+        | bit(learnt.asks_roots, ASKS_ROOTS)
+        | bit(learnt.changes_list, CHANGES_LIST)
+}
+
+fn learnt_of(bits: u8) -> LearntFacts {
+    LearntFacts {
+        asks_clients: bits & ASKS_CLIENTS != 0,
+        asks_roots: bits & ASKS_ROOTS != 0,
+        changes_list: bits & CHANGES_LIST != 0,
+    }
+}
+
+fn stored_lists(record: &ServerRecord) -> StoredLists<'_> {
+    let offers = &record.offers;
+    StoredLists {
         known: stored_tools(record),
         capabilities: record.capabilities.as_deref(),
         offers: [&offers.prompts, &offers.resources, &offers.templates].map(|list| {
@@ -178,7 +221,12 @@ fn stored_tool(tool: &Tool) -> StoredTool<'_> {
     }
 }
 
-fn restored(record: StoredRecord<'_>) -> Option<ServerRecord> {
+fn restored(
+    StoredRecord {
+        lists: record,
+        learnt,
+    }: StoredRecord<'_>,
+) -> Option<ServerRecord> {
     let stored = record.known;
     Some(ServerRecord {
         server: ServerName::parse(stored.server).ok()?,
@@ -215,6 +263,7 @@ fn restored(record: StoredRecord<'_>) -> Option<ServerRecord> {
             .collect(),
         capabilities: record.capabilities.map(Arc::from),
         offers: restored_offers(record.offers),
+        learnt: learnt_of(learnt),
     })
 }
 
@@ -361,6 +410,23 @@ mod tests {
         let bytes = encode(&more).unwrap();
         assert_eq!(bytes[0], FORMAT);
         assert_eq!(decode(&bytes), Ok(more));
+    }
+
+    #[test]
+    fn r_share_03_learnt_facts_are_stored_and_older_records_have_none() {
+        let mut record = failed();
+        let old = postcard::to_extend(&stored_lists(&record), vec![FORMAT_WITHOUT_LEARNT]).unwrap();
+        assert_eq!(decode(&old), Ok(record.clone()));
+        for length in 1..old.len() {
+            assert_eq!(decode(&old[..length]), Err(DecodeError::Malformed));
+        }
+        for bits in 0..8 {
+            record.learnt = learnt_of(bits);
+            assert_eq!(learnt_bits(record.learnt), bits);
+            let bytes = encode(&record).unwrap();
+            assert_eq!(decode(&bytes), Ok(record.clone()));
+            assert_eq!(bytes[1..bytes.len() - 1], old[1..]);
+        }
     }
 
     #[test]

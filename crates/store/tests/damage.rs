@@ -102,7 +102,7 @@ async fn r_store_05_a_damaged_file_is_set_aside_reported_and_rebuilt() {
     let state = StateDir::open(folder.path()).unwrap();
     fs::write(
         folder.path().join("pegboard.db"),
-        "this is no database, whatever its name says",
+        "this is not a database, whatever its name says",
     )
     .unwrap();
     let (store, notices) = SqliteStore::open(&state).unwrap();
@@ -118,7 +118,7 @@ async fn r_store_05_a_damaged_file_is_set_aside_reported_and_rebuilt() {
     assert!(
         fs::read_to_string(&aside[0])
             .unwrap()
-            .starts_with("this is no database")
+            .starts_with("this is not a database")
     );
     store.save(&record(&name("alpha"), 1)).await.unwrap();
     drop(store);
@@ -221,7 +221,7 @@ fn r_store_05_many_that_find_the_damage_at_once_set_one_file_aside() {
 }
 
 #[tokio::test]
-async fn a_log_left_by_a_store_that_is_gone_is_not_played_into_the_new_one() {
+async fn a_write_ahead_log_of_a_deleted_store_is_not_applied_to_a_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     store.save(&record(&name("alpha"), 1)).await.unwrap();
@@ -237,7 +237,7 @@ async fn a_log_left_by_a_store_that_is_gone_is_not_played_into_the_new_one() {
 }
 
 #[tokio::test]
-async fn r_store_05_what_still_holds_the_damaged_file_does_not_harm_the_new_one() {
+async fn r_store_05_open_handles_of_the_damaged_file_do_not_affect_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let early = open(folder.path());
     early.save(&record(&name("alpha"), 1)).await.unwrap();

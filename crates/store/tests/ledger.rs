@@ -231,7 +231,7 @@ async fn r_sec_02_a_damaged_ledger_is_set_aside_and_grants_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.db");
     std::fs::create_dir_all(folder.path()).unwrap();
-    std::fs::write(&path, "this is no database ".repeat(500)).unwrap();
+    std::fs::write(&path, "this is not a database ".repeat(500)).unwrap();
     let ledger = open(folder.path());
     assert!(ledger.grants().await.unwrap().is_empty());
     assert!(ledger.add_request(request("aa", 10, 100), 9).await.unwrap());
@@ -272,7 +272,7 @@ async fn r_sec_02_only_the_owner_can_read_the_ledger() {
         let path = folder.path().join(name);
         std::fs::metadata(path).unwrap().permissions().mode() & 0o777
     };
-    for name in ["ledger.db", "ledger.db-wal", "bell/inbox"] {
+    for name in ["ledger.db", "ledger.db-wal", "notify/inbox"] {
         assert_eq!(mode(name), 0o600, "{name}");
     }
 }

@@ -395,7 +395,7 @@ async fn r_store_k04_tools_are_never_given_out_under_another_definition() {
 
 /// A command that ends without closing leaves its log; the next start checkpoints it and loses nothing.
 #[tokio::test]
-async fn r_store_05_a_long_log_that_was_left_is_moved_by_the_next_start() {
+async fn r_store_05_a_large_remaining_write_ahead_log_is_checkpointed_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("pegboard.db-wal");
     let length = || fs::metadata(&log).map_or(0, |log| log.len());

@@ -38,7 +38,7 @@ impl HostileHttp {
             .trim()
             .strip_prefix("LISTENING ")
             .and_then(|port| port.parse().ok());
-        let port = port.unwrap_or_else(|| panic!("pegboard-hostile said `{}`", line.trim()));
+        let port = port.unwrap_or_else(|| panic!("pegboard-hostile printed `{}`", line.trim()));
         let stdin = child.stdin.take();
         Self {
             port,

@@ -11,7 +11,7 @@
 #![allow(
     clippy::panic,
     clippy::expect_used,
-    reason = "a broken test set-up has to stop the test, with a sentence that says why"
+    reason = "a test fails by panicking"
 )]
 #![allow(
     clippy::indexing_slicing,

@@ -65,7 +65,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a process to look at")]
+    #[expect(clippy::disallowed_methods, reason = "starts a process for the test")]
     fn a_marked_process_is_found_while_it_runs() {
         let marker = format!("pegboard-marker-{}", std::process::id());
         let mut child = Command::new("sleep")

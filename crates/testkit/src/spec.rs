@@ -71,6 +71,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
         timeouts: Timeouts::default(),
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(24 * 3600),
+        share: Default::default(),
         description: None,
         category: None,
         policy: None,
@@ -82,7 +83,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
             file: None,
             line: None,
         },
-        approval: TrustState::Granted,
+        trust_state: TrustState::Granted,
         hash: hash(&transport),
         transport,
     }

@@ -32,11 +32,11 @@ fn run(rest: u8, fetch: u8, advisories: u8, required: &str) -> Output {
 #[track_caller]
 fn check(codes: (u8, u8, u8), required: &str, succeeds: bool, is_skipped: bool) {
     let ran = run(codes.0, codes.1, codes.2, required);
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert_eq!(ran.status.success(), succeeds, "{codes:?} {said}");
-    let last = said.lines().last().unwrap_or_default();
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.success(), succeeds, "{codes:?} {text}");
+    let last = text.lines().last().unwrap_or_default();
     let is_reported = last.starts_with("ADVISORIES NOT CHECKED: ") && last.contains("no route");
-    assert_eq!(is_reported, is_skipped, "{codes:?} {said}");
+    assert_eq!(is_reported, is_skipped, "{codes:?} {text}");
 }
 
 #[test]

@@ -24,8 +24,8 @@ fn start(words: &[&str]) -> Pipe {
 fn initialize(server: &mut Pipe) {
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
         "clientInfo": {"name": "test", "version": "1"}});
-    let answer = server.legacy(0, "initialize", params);
-    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    let response = server.legacy(0, "initialize", params);
+    assert_eq!(response["result"]["protocolVersion"], "2025-11-25");
 }
 
 /// A modern call of a client that supports elicitation.
@@ -52,7 +52,7 @@ fn both_eras_list_the_same_tools() {
 }
 
 #[test]
-fn one_fixture_asks_in_the_way_of_either_era() {
+fn one_fixture_requests_input_in_both_eras() {
     let tool = "test_input_required_result_elicitation";
     let accepted = json!({"action": "accept", "content": {"name": "Ada"}});
     let mut server = start(&["--stdio"]);
@@ -67,9 +67,9 @@ fn one_fixture_asks_in_the_way_of_either_era() {
     let question = server.legacy(3, "tools/call", json!({"name": tool}));
     assert_eq!(question["method"], "elicitation/create");
     server.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted}));
-    let answer = server.message();
-    assert_eq!(answer["id"], 3);
-    assert_eq!(answer["result"]["content"][0]["text"], "Hello, Ada!");
+    let response = server.message();
+    assert_eq!(response["id"], 3);
+    assert_eq!(response["result"]["content"][0]["text"], "Hello, Ada!");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_legacy_session_is_given_wanted_and_lost() {
 }
 
 #[test]
-fn http_goes_wrong_as_the_script_says() {
+fn http_failures_follow_the_script() {
     let check = |kind: HttpFaultKind, parts: &[&str]| {
         let answer = list(&Script::new().tools(["a"]).http(Moment::List, kind.clone()));
         assert!(

@@ -62,7 +62,7 @@ fn a_plain_server_speaks_both_eras() {
 }
 
 #[test]
-fn an_era_that_is_not_spoken_is_refused_as_the_script_says() {
+fn an_unsupported_era_is_refused_as_scripted() {
     let refusal = |script: Script| {
         let mut server = start(&script);
         server.modern(1, "server/discover", json!({}))["error"]["code"].clone()
@@ -88,7 +88,7 @@ fn an_era_that_is_not_spoken_is_refused_as_the_script_says() {
 }
 
 #[test]
-fn a_server_that_hangs_reads_on_and_says_nothing() {
+fn a_hanging_server_reads_input_and_sends_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
     let mut server = start(&Script::new().hang(Moment::List).count_in(&count));
@@ -223,7 +223,7 @@ fn pages_follow_their_cursors() {
 }
 
 #[test]
-fn malformed_tools_stand_beside_good_ones() {
+fn malformed_tools_do_not_affect_valid_ones() {
     let script = Script::new()
         .tools(["good"])
         .with(|script| script.list.malformed = Malformed::BREAK_TYPED_CLIENTS.into());
@@ -258,7 +258,7 @@ fn a_list_changes_also_over_several_starts() {
 
 #[test]
 fn answers_take_wrong_shapes() {
-    let answer = |shape: ResponseShape| {
+    let response = |shape: ResponseShape| {
         start(&Script::new().tools(["a"]).answer(Moment::List, shape)).modern(
             5,
             "tools/list",
@@ -266,15 +266,15 @@ fn answers_take_wrong_shapes() {
         )
     };
     assert_eq!(
-        answer(ResponseShape::Error(-32603))["error"]["code"],
+        response(ResponseShape::Error(-32603))["error"]["code"],
         -32603
     );
-    assert_eq!(answer(ResponseShape::WrongId)["id"], 4_242_424_242_u64);
-    assert_eq!(answer(ResponseShape::TextId)["id"], "5");
-    let both = answer(ResponseShape::Both);
+    assert_eq!(response(ResponseShape::WrongId)["id"], 4_242_424_242_u64);
+    assert_eq!(response(ResponseShape::TextId)["id"], "5");
+    let both = response(ResponseShape::Both);
     assert!(both.get("result").is_some() && both.get("error").is_some());
     assert_eq!(
-        answer(ResponseShape::Neither),
+        response(ResponseShape::Neither),
         json!({"jsonrpc": "2.0", "id": 5})
     );
     let mut twice = start(&Script::new().answer(Moment::List, ResponseShape::Twice));
@@ -345,7 +345,7 @@ fn changes_are_sent_to_a_subscription() {
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "sends a signal by `kill`")]
-fn a_stubborn_server_outlives_term_and_the_end_of_its_input() {
+fn a_stubborn_fixture_ignores_sigterm_and_eof() {
     let marker = format!("stubborn-{}", std::process::id());
     let script = Script::new().with(|script| {
         script.instructions = Some(marker.clone());

@@ -67,7 +67,7 @@ fn a_recording_is_served_byte_for_byte_in_both_eras() {
 
 #[test]
 fn an_era_can_be_left_out() {
-    let code = |answer: Value| answer["error"]["code"].clone();
+    let code = |response: Value| response["error"]["code"].clone();
     let (mut legacy, _folder) = start(&["--era", "legacy"]);
     assert_eq!(code(legacy.modern(1, "server/discover", json!({}))), -32601);
     assert_eq!(legacy.initialize()["id"], 0);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn r_obs_03_what_looks_like_a_secret_becomes_stars() {
+    fn r_obs_03_possible_secrets_are_masked_with_stars() {
         check(
             "Authorization: Bearer abcDEF123456",
             "Authorization: Bearer ***",

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::capabilities::declares;
 use crate::client_request::{ClientRequest, StopReason};
 use crate::contract::Caller;
 use crate::listeners::Listeners;
@@ -106,12 +105,15 @@ impl CallerRegistry {
         is_wanted
     }
 
-    /// Forwards a log message. On a stream of no call it goes to a client only if it is clear which one; if no call is
-    /// running it goes to the sessions that called earlier.
+    /// Forwards a log message. On a stream of no call it goes to a client only if it is clear which session is meant; if
+    /// no call is running it goes to the sessions that called earlier.
     pub(crate) fn message(&self, params: &RawValue, source: MessageSource) {
         let active: Vec<_> = match source {
             MessageSource::Call(call) => self.running().get(&call).cloned().into_iter().collect(),
-            MessageSource::Shared => self.running().values().cloned().collect(),
+            MessageSource::Shared => match self.calls_of_one_session() {
+                Some(active) => active,
+                None => return,
+            },
             MessageSource::Side => match self.newest() {
                 Ok((call, _)) => self.running().get(&call).cloned().into_iter().collect(),
                 Err(_) if self.running().is_empty() => Vec::new(),
@@ -157,7 +159,7 @@ impl CallerRegistry {
     /// Returns the newest call whose client supports roots, if it is clear which session is meant.
     pub(crate) fn newest_call_with_roots(&self) -> Option<(u64, ActiveCall)> {
         let (call, active) = self.newest().ok()?;
-        let has_roots = declares(active.caller.capabilities(), "roots/list", None);
+        let has_roots = (active.caller.capabilities()).supports("roots/list", None);
         has_roots.then_some((call, active))
     }
 
@@ -170,7 +172,7 @@ impl CallerRegistry {
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<ClientRequest, RpcError> {
-        if !declares(caller.capabilities(), method, params) {
+        if !caller.capabilities().supports(method, params) {
             let what = format!(
                 "the client of this call does not support `{method}`, or it is disabled for this server"
             );
@@ -247,6 +249,15 @@ impl CallerRegistry {
             return Err(rpc_error(code::INTERNAL_ERROR, what));
         }
         Ok((*call, newest.clone()))
+    }
+
+    /// Returns the running calls if all of them belong to one session.
+    fn calls_of_one_session(&self) -> Option<Vec<ActiveCall>> {
+        let running = self.running();
+        let mut calls = running.values();
+        let one = calls.next().map(|active| active.caller.session());
+        let is_one = calls.all(|active| Some(active.caller.session()) == one);
+        is_one.then(|| running.values().cloned().collect())
     }
 
     fn end_requests(&self, call: u64) {

@@ -1,55 +1,127 @@
 //! Capabilities declared by clients and servers.
 
-use pegboard_jsonrpc::{present, string};
+use std::sync::Arc;
+
+use pegboard_jsonrpc::{Members, present, string};
+use pegboard_model::ClientRequests;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-#[derive(Default, Deserialize)]
-struct ClientCapabilities<'a> {
-    #[serde(borrow, default)]
-    elicitation: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    sampling: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    roots: Option<&'a RawValue>,
+/// The capabilities that a client declared, read once and passed on as a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCapabilities {
+    text: Arc<str>,
+    form: bool,
+    url: bool,
+    sampling: bool,
+    roots: bool,
 }
 
-/// Returns whether a client with these capabilities supports a request of a server.
-pub fn declares(capabilities: &str, method: &str, params: Option<&RawValue>) -> bool {
-    let declared: ClientCapabilities<'_> = serde_json::from_str(capabilities).unwrap_or_default();
-    match method {
-        "sampling/createMessage" => declared.sampling.is_some(),
-        "roots/list" => declared.roots.is_some(),
-        "elicitation/create" => declared
-            .elicitation
-            .is_some_and(|modes| has_mode(modes, params)),
-        _ => false,
+impl ClientCapabilities {
+    /// Reads a client's JSON text. Capabilities that Pegboard cannot forward are removed; text that is not an object
+    /// declares nothing.
+    pub fn parse(declared: &str) -> Self {
+        let mut members = Members::of(declared).unwrap_or(Members(Vec::new()));
+        let before = members.0.len();
+        members.remove("extensions");
+        members.remove("tasks");
+        let modes = sole(&members, "elicitation").map(ElicitationModes::read);
+        Self {
+            form: modes.is_some_and(|modes| modes.form),
+            url: modes.is_some_and(|modes| modes.url),
+            sampling: sole(&members, "sampling").is_some(),
+            roots: sole(&members, "roots").is_some(),
+            text: match members.0.len() == before && before > 0 {
+                true => declared.into(),
+                false => members.to_string().into(),
+            },
+        }
+    }
+
+    /// Returns the capabilities as JSON text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns them without roots, for a server that serves clients of several projects.
+    #[must_use]
+    pub fn without_roots(&self) -> Self {
+        let mut left = self.clone();
+        if let Some(mut members) = Members::of(&self.text).filter(|_| self.roots) {
+            members.remove("roots");
+            left.text = members.to_string().into();
+            left.roots = false;
+        }
+        left
+    }
+
+    /// Returns those that a server with these rules may use.
+    #[must_use]
+    pub fn allowed_by(&self, allowed: ClientRequests) -> Self {
+        let mut left = self.clone();
+        if allowed != ClientRequests::default()
+            && let Some(mut members) = Members::of(&self.text)
+        {
+            if !allowed.elicitation {
+                members.remove("elicitation");
+                (left.form, left.url) = (false, false);
+            }
+            if !allowed.sampling {
+                members.remove("sampling");
+                left.sampling = false;
+            }
+            left.text = members.to_string().into();
+        }
+        left
+    }
+
+    /// Returns whether a client with these capabilities supports a request of a server.
+    pub fn supports(&self, method: &str, params: Option<&RawValue>) -> bool {
+        #[derive(Deserialize)]
+        struct Asked<'a> {
+            #[serde(borrow, default, deserialize_with = "present")]
+            mode: Option<&'a RawValue>,
+        }
+        match method {
+            "sampling/createMessage" => self.sampling,
+            "roots/list" => self.roots,
+            "elicitation/create" => {
+                let asked = params
+                    .and_then(|params| serde_json::from_str::<Asked<'_>>(params.get()).ok())
+                    .and_then(|asked| asked.mode)
+                    .and_then(string);
+                match asked.as_deref() {
+                    Some("url") => self.url,
+                    // An elicitation without a mode is a form.
+                    None | Some("form") => self.form,
+                    Some(_) => false,
+                }
+            }
+            _ => false,
+        }
     }
 }
 
-/// An elicitation without a mode is a form, and so is a capability without modes.
-fn has_mode(modes: &RawValue, params: Option<&RawValue>) -> bool {
-    #[derive(Default, Deserialize)]
-    struct Modes<'a> {
-        #[serde(borrow, default)]
-        form: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        url: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    struct Asked<'a> {
-        #[serde(borrow, default, deserialize_with = "present")]
-        mode: Option<&'a RawValue>,
-    }
-    let modes: Modes<'_> = serde_json::from_str(modes.get()).unwrap_or_default();
-    let asked = params
-        .and_then(|params| serde_json::from_str::<Asked<'_>>(params.get()).ok())
-        .and_then(|asked| asked.mode)
-        .and_then(string);
-    match asked.as_deref() {
-        Some("url") => modes.url.is_some(),
-        None | Some("form") => modes.form.is_some() || modes.url.is_none(),
-        Some(_) => false,
+/// Returns the value of a member that is declared exactly once and not `null`.
+fn sole<'m>(members: &'m Members<'_>, key: &str) -> Option<&'m str> {
+    let mut found = members.0.iter().filter(|(held, _)| held == key);
+    let (_, value) = found.next().filter(|_| found.next().is_none())?;
+    (value != "null").then_some(value)
+}
+
+/// How a client shows elicitations. A capability without modes means forms.
+#[derive(Clone, Copy)]
+struct ElicitationModes {
+    form: bool,
+    url: bool,
+}
+
+impl ElicitationModes {
+    fn read(modes: &str) -> Self {
+        let modes = Members::of(modes).unwrap_or(Members(Vec::new()));
+        let url = sole(&modes, "url").is_some();
+        let form = sole(&modes, "form").is_some() || !url;
+        Self { form, url }
     }
 }
 
@@ -66,8 +138,8 @@ pub(crate) struct ServerCapabilities {
 }
 
 impl ServerCapabilities {
-    /// A server that was not asked may have everything. Logging must be declared, because it needs a request of its
-    /// own.
+    /// A server whose capabilities are unknown may have everything. Logging must be declared, because it needs a request
+    /// of its own.
     const UNKNOWN: Self = Self {
         prompts: true,
         resources: true,
@@ -121,7 +193,7 @@ mod tests {
     #[track_caller]
     fn check(capabilities: &str, method: &str, params: &str, expected: bool) {
         let params = RawValue::from_string(params.to_owned()).unwrap();
-        let found = declares(capabilities, method, Some(&params));
+        let found = ClientCapabilities::parse(capabilities).supports(method, Some(&params));
         assert_eq!(found, expected, "{capabilities} {method} {params}");
     }
 
@@ -153,7 +225,26 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_has_is_read_from_its_own_words() {
+    fn r_sec_11_a_server_is_shown_only_what_it_may_use() {
+        let text = r#"{"elicitation":{"url":{}}, "tasks":{}, "sampling":{},"other":1.50}"#;
+        let all = ClientCapabilities::parse(text);
+        let shown = r#"{"elicitation":{"url":{}},"sampling":{},"other":1.50}"#;
+        assert_eq!(all.as_str(), shown);
+        assert_eq!(all.allowed_by(ClientRequests::default()), all);
+        let left = all.allowed_by(ClientRequests {
+            sampling: false,
+            ..ClientRequests::default()
+        });
+        assert_eq!(left, ClientCapabilities::parse(left.as_str()));
+        assert!(!left.supports("sampling/createMessage", None));
+        assert_eq!(left.as_str(), r#"{"elicitation":{"url":{}},"other":1.50}"#);
+        for nothing in ["", "[1]", "{ }", r#"{"tasks":{}}"#] {
+            assert_eq!(ClientCapabilities::parse(nothing).as_str(), "{}");
+        }
+    }
+
+    #[test]
+    fn capabilities_are_read_from_the_servers_response() {
         let read = ServerCapabilities::read(Some(
             r#"{"prompts":{"listChanged":true},"resources":{"subscribe":true},"logging":{}}"#,
         ));

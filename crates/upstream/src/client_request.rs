@@ -56,7 +56,7 @@ impl ClientRequest {
                 Ok(StopReason::CallEnded) => Some(Err(call_ended())),
                 Ok(StopReason::Withdrawn) | Err(_) => None,
             },
-            response = caller.ask(&method, params.as_deref()) => Some(response),
+            response = caller.send_request(&method, params.as_deref()) => Some(response),
         }
     }
 }

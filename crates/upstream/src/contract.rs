@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Era, RpcError, ServerInfo, ServerName, ServerSpec, Timestamp, ToolError, ToolResult,
+    Era, RpcError, ServerInfo, ServerName, ServerSpec, SharingDecision, Timestamp, ToolError,
+    ToolResult,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
-use crate::MachineLoad;
+use crate::{ClientCapabilities, MachineLoad};
 
 /// Opens connections to servers. Tests implement it with fake servers.
 #[async_trait]
@@ -42,6 +43,10 @@ pub struct ConnectHint {
     pub era: Option<Era>,
     /// The negotiated revision.
     pub protocol_version: Option<String>,
+    /// Which clients may share the connection. Only a pool of connections uses it.
+    pub sharing: SharingDecision,
+    /// The session that a connection with the scope `session` is for, to show to users.
+    pub session: Option<String>,
 }
 
 /// A connection to one server.
@@ -106,6 +111,11 @@ pub trait Upstream: Send + Sync {
 
     /// Returns the state of the connection.
     fn health(&self) -> Health;
+
+    /// Returns what the server has requested from clients on this connection so far, whether it got it or not.
+    fn requested(&self) -> RequestedFromClients {
+        RequestedFromClients::default()
+    }
 
     /// Returns the newest part of the server's stderr, without secrets.
     fn recent_stderr(&self) -> String;
@@ -192,8 +202,8 @@ pub trait Caller: Send + Sync {
     /// running calls belong to one session.
     fn session(&self) -> &str;
 
-    /// The capabilities that the client declared, as JSON text (`{}` if none). A modern server gets exactly these.
-    fn capabilities(&self) -> &str;
+    /// The capabilities that the client declared. A modern server gets exactly these.
+    fn capabilities(&self) -> &ClientCapabilities;
 
     /// Returns whether the server should be asked for progress notifications.
     fn wants_progress(&self) -> bool;
@@ -214,8 +224,11 @@ pub trait Caller: Send + Sync {
     ///
     /// # Errors
     /// Returns the client's JSON-RPC error, or ours if the client cannot be reached.
-    async fn ask(&self, method: &str, params: Option<&RawValue>)
-    -> Result<Box<RawValue>, RpcError>;
+    async fn send_request(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RpcError>;
 }
 
 /// A session that has called a server, as far as the server may reach it between calls.
@@ -268,6 +281,7 @@ pub enum Announcement {
 
 /// The result of a call.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CallOutcome {
     /// The server's result, verbatim.
     pub result: Box<RawValue>,
@@ -275,6 +289,17 @@ pub struct CallOutcome {
     pub is_error: bool,
     /// Whether the call is complete.
     pub kind: OutcomeKind,
+}
+
+impl CallOutcome {
+    /// Creates the outcome of a call that is complete and did not fail.
+    pub fn new(result: Box<RawValue>) -> Self {
+        Self {
+            result,
+            is_error: false,
+            kind: OutcomeKind::Complete,
+        }
+    }
 }
 
 /// The state of a call after a result.
@@ -287,6 +312,27 @@ pub enum OutcomeKind {
     InputRequired,
     /// The server continues in a task.
     Task,
+}
+
+impl OutcomeKind {
+    /// The name of the state in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::InputRequired => "input_required",
+            Self::Task => "task",
+        }
+    }
+}
+
+/// What a legacy stdio server has requested from clients. It has one stream for all clients, so that such a request
+/// does not say which client it is meant for. Other servers send requests on the stream of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestedFromClients {
+    /// An elicitation or a completion (sampling).
+    pub input: bool,
+    /// The client's roots.
+    pub roots: bool,
 }
 
 /// Counters and state of a connection.

@@ -94,6 +94,11 @@ fn is_allowed(name: &str) -> bool {
         && !SECRET_ENDINGS.iter().any(|ending| upper.ends_with(ending))
 }
 
+/// Returns the names and prefixes of the variables that servers get by default.
+pub fn inherited_variables() -> (&'static [&'static str], &'static [&'static str]) {
+    (NAMES, PREFIXES)
+}
+
 /// Variables that list folders in which programs look for other programs and code.
 const FOLDER_LISTS: &[&str] = &["PATH", "LD_LIBRARY_PATH", "NODE_PATH"];
 

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn r_disc_12_a_modern_server_is_learnt_by_one_request() {
+    async fn r_disc_12_a_modern_server_is_detected_by_one_request() {
         let (detected, _) = detect_era(|mut peer| async {
             let line = peer.line().await;
             assert!(
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_legacy_server_that_ignores_the_probe_costs_one_second() {
+    async fn a_legacy_server_that_ignores_the_probe_delays_by_one_second() {
         let (detected, seconds) = detect_era(|mut peer| async {
             peer.request().await;
             let (id, method) = peer.request().await;

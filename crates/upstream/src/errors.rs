@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_01_words_of_a_server_are_cut_cleaned_and_escaped() {
+    fn r_sec_01_texts_of_a_server_are_shortened_cleaned_and_escaped() {
         let error = rpc_error(-32000, "key canary-value \u{1b}[2J");
         let error = errors().rpc_failure(RequestSubject::Call("read"), &error);
         assert_eq!(error.reason, Reason::ServerError);
@@ -251,7 +251,7 @@ mod tests {
         let passed = |data: &str| {
             let error = errors().rpc_failure(RequestSubject::Method("prompts/get"), &error(data));
             assert!(error.message.contains("answered `prompts/get`"), "{error}");
-            *error.rpc.unwrap()
+            error.into_details().rpc.unwrap()
         };
         let found = passed(r#"{ "url" : "https://a/?k=canary-value", "n":1.50}"#);
         assert_eq!(
@@ -271,7 +271,7 @@ mod tests {
             at node:internal/main/run_main_module:36:49 {\n  code: 'MODULE_NOT_FOUND',\n  requireStack: [\n    \
             '/a.js',\n    '/b.js',\n    '/c.js',\n    '/d.js'\n  ]\n}\n\nNode.js v20.20.2\n";
         let error = errors().error(Reason::ServerExited, "ended");
-        let shown = errors().with_stderr(error, node).message;
+        let shown = &errors().with_stderr(error, node).message;
         assert_eq!(
             shown.lines().next(),
             Some("server `files` ended: Error: Cannot find module '/srv/index.js'")
@@ -294,14 +294,14 @@ mod tests {
             (&old, "the end"),
         ] {
             let error = errors().error(Reason::ServerExited, "ended");
-            let shown = errors().with_stderr(error, stderr).message;
+            let shown = &errors().with_stderr(error, stderr).message;
             let first = shown.lines().next().unwrap_or_default();
             assert_eq!(first, format!("server `files` ended: {expected}"));
         }
     }
 
     #[test]
-    fn r_ui_02_durations_have_no_digits_that_say_nothing() {
+    fn r_ui_02_durations_have_no_insignificant_digits() {
         let shown = |nanos| format_duration(Duration::from_nanos(nanos));
         assert_eq!(shown(3_999_998_497), "4 s");
         assert_eq!(shown(2_500_000_000), "2.5 s");
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn an_error_carries_the_last_lines_of_stderr() {
         let error = errors().error(Reason::ServerExited, "ended");
-        let shown = errors().with_stderr(error, "1\n2\n3\n\n4\n5\n6\n").message;
+        let shown = &errors().with_stderr(error, "1\n2\n3\n\n4\n5\n6\n").message;
         assert!(
             shown.ends_with("ended: 6\nThe last lines of its stderr:\n  2\n  3\n  4\n  5\n  6"),
             "{shown}"

@@ -7,7 +7,7 @@ use pegboard_jsonrpc::{RpcResponse, meta, quoted};
 use pegboard_model::{Era, Reason, ToolResult};
 use serde_json::value::RawValue;
 
-use crate::contract::{CallOptions, CallOutcome, ForwardedRequest};
+use crate::contract::{CallOptions, CallOutcome, Caller, ForwardedRequest};
 use crate::errors::RequestSubject;
 use crate::outcome::outcome;
 use crate::response_timer::{CallActivity, TimeLimit};
@@ -19,47 +19,39 @@ const TAKES_INPUT: &[&str] = &["tools/call", "prompts/get", "resources/read"];
 
 /// A request of a client, independent of the transport.
 #[derive(Clone, Copy)]
-struct OutgoingRequest<'a> {
+pub(crate) struct OutgoingRequest<'a> {
     method: &'a str,
     body: Body<'a>,
     name: Option<&'a str>,
     subject: RequestSubject<'a>,
 }
 
-impl<W: RpcTransport> Session<W> {
-    /// Calls a tool within its time limit.
-    pub(crate) async fn call(
-        &self,
-        tool: &str,
-        arguments: &RawValue,
-        options: CallOptions,
-    ) -> ToolResult<CallOutcome> {
-        let request = OutgoingRequest {
+impl<'a> OutgoingRequest<'a> {
+    /// A call of a tool.
+    pub(crate) fn call(tool: &'a str, arguments: &'a RawValue) -> Self {
+        Self {
             method: "tools/call",
             body: Body::Call { tool, arguments },
             name: Some(tool),
             subject: RequestSubject::Call(tool),
-        };
-        self.forward(request, &options).await
+        }
     }
 
-    /// Forwards any other request within its time limit.
-    pub(crate) async fn request(
-        &self,
-        forward: ForwardedRequest<'_>,
-        options: CallOptions,
-    ) -> ToolResult<CallOutcome> {
+    /// Any other request.
+    pub(crate) fn other(forward: ForwardedRequest<'a>) -> Self {
         let method = forward.method;
-        let request = OutgoingRequest {
+        Self {
             method,
             body: Body::Members(forward.members),
             name: forward.name.filter(|_| TAKES_INPUT.contains(&method)),
             subject: RequestSubject::Method(method),
-        };
-        self.forward(request, &options).await
+        }
     }
+}
 
-    async fn forward(
+impl<W: RpcTransport> Session<W> {
+    /// Forwards a request within its time limit.
+    pub(crate) async fn forward(
         &self,
         request: OutgoingRequest<'_>,
         options: &CallOptions,
@@ -86,77 +78,73 @@ impl<W: RpcTransport> Session<W> {
         }
     }
 
+    /// Sends a request, and again if the response shows that it did not run because the stored era is wrong.
     async fn forward_or_redetect(
         &self,
         request: OutgoingRequest<'_>,
         options: &CallOptions,
         activity: &Arc<CallActivity>,
     ) -> ToolResult<RpcResponse> {
-        let response = self.forward_once(request, options, activity).await;
-        if !self.is_era_unproven() {
-            return response;
+        let caller = options.caller.as_ref();
+        let origin = caller.map(|caller| CallOrigin { caller, activity });
+        loop {
+            if let Some(level) = options
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.get(meta::LOG_LEVEL))
+            {
+                Box::pin(self.set_level(level, options.caller.as_ref())).await;
+            }
+            if let Some(origin) = origin {
+                Box::pin(self.transport.prepare(origin)).await;
+            }
+            let input = options.input.as_ref();
+            let rpc_request = RpcRequest {
+                dialect: self.dialect(),
+                method: request.method,
+                body: request.body,
+                meta: options.meta.as_ref(),
+                input: input.filter(|_| TAKES_INPUT.contains(&request.method)),
+                name: request.name,
+                headers: &options.headers,
+                size: ResponseSize::Result,
+                origin,
+            };
+            let response = self.transport.send(rpc_request).await;
+            if !self.is_era_unproven()
+                || !Box::pin(self.must_resend(request.subject, &response)).await
+            {
+                return response;
+            }
         }
-        // The call may be repeated only if the response proves that it did not run.
-        let (refused, was_not_run) = match &response {
+    }
+
+    /// Draws conclusions from the first response in an unproven era. Returns whether the request must be sent again, in
+    /// another era: only if the response proves that it did not run.
+    async fn must_resend(
+        &self,
+        subject: RequestSubject<'_>,
+        response: &ToolResult<RpcResponse>,
+    ) -> bool {
+        let (refused, was_not_run) = match response {
             Ok(RpcResponse::Error(error)) if (-32602..=-32600).contains(&error.code) => {
-                (self.setup.errors.rpc_failure(request.subject, error), true)
+                (&self.setup.errors.rpc_failure(subject, error), true)
             }
             Err(error) => {
                 let is_refusal = error.reason == Reason::HttpStatus && !error.retryable;
-                (error.clone(), is_refusal)
+                (error, is_refusal)
             }
             Ok(_) => {
                 self.proven.store(true, Ordering::Relaxed);
-                return response;
+                return false;
             }
         };
-        let is_redetected = Box::pin(self.redetect_era(&refused)).await;
-        if is_redetected && was_not_run && self.handshake().era == Era::Legacy {
-            return self.forward_once(request, options, activity).await;
-        }
-        response
+        self.redetect_era(refused).await && was_not_run && self.handshake().era == Era::Legacy
     }
 
-    async fn forward_once(
-        &self,
-        request: OutgoingRequest<'_>,
-        options: &CallOptions,
-        activity: &Arc<CallActivity>,
-    ) -> ToolResult<RpcResponse> {
-        if let Some(level) = options
-            .meta
-            .as_ref()
-            .and_then(|meta| meta.get(meta::LOG_LEVEL))
-        {
-            Box::pin(self.set_level(level)).await;
-        }
-        let origin = options
-            .caller
-            .as_ref()
-            .map(|caller| CallOrigin { caller, activity });
-        if let Some(origin) = origin {
-            Box::pin(self.transport.prepare(origin)).await;
-        }
-        let rpc_request = RpcRequest {
-            dialect: self.dialect(),
-            method: request.method,
-            body: request.body,
-            meta: options.meta.as_ref(),
-            input: options
-                .input
-                .as_ref()
-                .filter(|_| TAKES_INPUT.contains(&request.method)),
-            name: request.name,
-            headers: &options.headers,
-            size: ResponseSize::Result,
-            origin,
-        };
-        self.transport.send(rpc_request).await
-    }
-
-    /// Sends `logging/setLevel` to a legacy server unless the level is already set. A modern server reads the level
-    /// from each request.
-    async fn set_level(&self, level: &serde_json::Value) {
+    /// Sends `logging/setLevel` to a legacy server unless the level is already set. It is the most verbose level of all
+    /// sessions. A modern server reads the level from each request.
+    async fn set_level(&self, level: &serde_json::Value, caller: Option<&Arc<dyn Caller>>) {
         let negotiated = self.negotiated();
         let Some(level) = level.as_str() else {
             return;
@@ -164,6 +152,7 @@ impl<W: RpcTransport> Session<W> {
         if negotiated.dialect.is_modern() || !negotiated.capabilities.logging {
             return;
         }
+        let level = self.wanted_levels.set(caller, level);
         let wanted = (self.transport.generation(), level.to_owned());
         if self.last_level().as_ref() == Some(&wanted) {
             return;

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_revisions_are_not_agreed_to() {
+    fn unknown_revisions_are_not_negotiated() {
         for version in ["1999-01-01", "", "9999-12-31", "2026-07-28"] {
             let response = raw(&format!(
                 r#"{{"protocolVersion":"{version}","capabilities":{{}}}}"#

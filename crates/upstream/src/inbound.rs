@@ -13,7 +13,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::callers::{CallerRegistry, MessageSource};
 use crate::client_request::ClientRequest;
-use crate::contract::{Announcement, Health, LogSink};
+use crate::contract::{Announcement, Health, LogSink, RequestedFromClients};
 use crate::errors::ErrorContext;
 use crate::redact::truncate;
 use crate::root_request::{self, RootsRequest};
@@ -39,6 +39,9 @@ pub(crate) struct Inbound {
     invalid: AtomicU64,
     dropped: AtomicU64,
     refused: AtomicU64,
+    /// What the server requested from clients without naming one.
+    requested_input: AtomicBool,
+    requested_roots: AtomicBool,
     logged: AtomicU64,
     changes: watch::Sender<u64>,
     /// Lists that changed since the last [`Inbound::flush`], as bits.
@@ -85,6 +88,8 @@ impl Inbound {
             invalid: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            requested_input: AtomicBool::new(false),
+            requested_roots: AtomicBool::new(false),
             logged: AtomicU64::new(0),
             changes: watch::channel(0).0,
             pending: AtomicU8::new(0),
@@ -233,6 +238,9 @@ impl Inbound {
     ) -> RequestAction {
         self.unsolicited.fetch_add(1, Ordering::Relaxed);
         let Request { id, method, params } = request;
+        if !is_modern && source == MessageSource::Shared {
+            self.note_requested(method);
+        }
         let refused = match method.as_ref() {
             "ping" if !is_modern => return RequestAction::Respond(result_response(id, "{}")),
             root_request::METHOD if !is_modern && source == MessageSource::Shared => {
@@ -254,6 +262,24 @@ impl Inbound {
         let method = self.errors.quote(method);
         self.log_protocol(&format!("the server's request `{method}` was refused"));
         RequestAction::Respond(error_response(Some(id), &refused))
+    }
+
+    fn note_requested(&self, method: &str) {
+        match method {
+            "elicitation/create" | "sampling/createMessage" => {
+                self.requested_input.store(true, Ordering::Relaxed);
+            }
+            root_request::METHOD => self.requested_roots.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+    }
+
+    /// Returns what the server requested from clients without naming one.
+    pub(crate) fn requested(&self) -> RequestedFromClients {
+        RequestedFromClients {
+            input: self.requested_input.load(Ordering::Relaxed),
+            roots: self.requested_roots.load(Ordering::Relaxed),
+        }
     }
 
     /// Returns the counters.

@@ -6,11 +6,6 @@
 //! Invariant: everything a server sends is bounded in size, depth, number and time, and never causes a panic.
 //! Invariant: a resolved secret reaches the server's process or headers, and no text that leaves this crate.
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare and their fields are read directly; boxing would only add noise"
-)]
-
 // The public interface.
 mod connector;
 mod contract;
@@ -41,6 +36,7 @@ mod byte_budget;
 mod callers;
 mod client_request;
 mod listeners;
+mod log_levels;
 mod root_request;
 mod roots;
 
@@ -50,9 +46,11 @@ mod environment;
 mod era_detection;
 mod flood;
 mod frame;
+mod instance_facts;
 mod kill;
 mod malformed;
 mod marks;
+mod memory;
 mod outbox;
 mod owner_limit;
 mod parent_death;
@@ -87,18 +85,23 @@ mod shared_stdio_tests;
 mod testing;
 
 pub use byte_budget::{BudgetExceeded, ByteBudget, ByteReservation};
-pub use capabilities::declares;
+pub use capabilities::ClientCapabilities;
 pub use connector::{Connector, ConnectorConfig};
 pub use contract::{
     Announcement, CallOptions, CallOutcome, Caller, Connect, ConnectHint, ForwardedRequest,
     Handshake, Health, InputResponses, Listener, LogSink, NoLogs, OfferKind, OutcomeKind,
-    ToolListing, Upstream,
+    RequestedFromClients, ToolListing, Upstream,
 };
 pub use dialect::ClientInfo;
+pub use environment::inherited_variables;
 pub use http::{ApiEndpoint, ApiResponse, ApiResponseLimits};
+pub use instance_facts::{instance_variables, resolved_program};
 pub use machine_load::{MachineLoad, processors};
-pub use marks::{runs_under_a_server, sweep_orphans};
+pub use marks::{is_marked, runs_under_a_server, sweep_orphans};
+pub use memory::resident_bytes;
 pub use mirror::mirrored_headers;
+pub use process::start_time;
+pub use spawn::start_background;
 pub use subreaper::{adopt_orphans, end_leftovers};
 pub use watcher::{
     WATCH_ARGUMENT, run_watcher, set_watcher_program, start_watcher_early, stop_watcher,

@@ -36,6 +36,17 @@ pub fn runs_under_a_server() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
+/// Returns whether another process is, or was started by, a server of a Pegboard process. A process whose environment
+/// cannot be read counts as one.
+pub fn is_marked(pid: u32) -> bool {
+    let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else {
+        return true;
+    };
+    let name = format!("{MARK}=");
+    let mut variables = environment.split(|byte| *byte == 0);
+    variables.any(|variable| variable.starts_with(name.as_bytes()))
+}
+
 /// Returns the owner in a mark: pid and start time.
 pub(crate) fn owner_part(mark: &str) -> Option<&str> {
     mark.rsplit_once('.').map(|(owner, _)| owner)

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn r_gate_03_what_no_header_can_carry_is_an_error() {
+    fn r_gate_03_values_that_no_header_can_carry_are_errors() {
         let of = |annotation: &str, value: &str| {
             let schema = raw(&format!(
                 r#"{{"properties":{{"a":{{"x-mcp-header":{annotation}}}}}}}"#

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_stream_releases_those_who_wait() {
+    async fn a_closed_stream_releases_its_waiters() {
         let (near, _far) = tokio::io::duplex(16);
         let outbox = Outbox::new(Box::new(near));
         assert!(

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_sec_01_a_deep_entry_costs_only_itself() {
+    async fn r_sec_01_a_deeply_nested_entry_is_rejected_alone() {
         let bomb = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let list = async |page: String| {
             let page = || RawValue::from_string(page.clone()).unwrap();

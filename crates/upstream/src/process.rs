@@ -181,7 +181,7 @@ pub(crate) fn parent_of(pid: i32) -> Option<i32> {
 }
 
 /// Returns when a process started, in ticks after boot. Together with the pid it identifies a process permanently.
-pub(crate) fn start_time(pid: i32) -> Option<u64> {
+pub fn start_time(pid: i32) -> Option<u64> {
     stat_word(pid, START_TIME_FIELD)?.parse().ok()
 }
 

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn r_obs_03_what_a_reference_stands_for_is_found_by_the_texts_around_it() {
+    fn r_obs_03_the_value_of_a_reference_is_found_by_the_surrounding_text() {
         check("--token=${TOKEN}", "--token=abc", &["abc"]);
         check(
             "db://${USER}:${secret:pw}@host",

@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::callers::CallerRegistry;
-use crate::capabilities::declares;
 use crate::stdio_rpc::StdioRpc;
 use crate::transport::{CallOrigin, ResponseSize};
 
@@ -68,7 +67,7 @@ impl StdioRpc {
     /// call would run that call without them.
     pub(crate) async fn settle_roots(&self, origin: CallOrigin<'_>) {
         let callers = &self.inbound.callers;
-        let has_roots = declares(origin.caller.capabilities(), METHOD, None);
+        let has_roots = origin.caller.capabilities().supports(METHOD, None);
         let Some(claim) = has_roots.then(|| callers.roots.claim()).flatten() else {
             return callers.roots.settled().await;
         };

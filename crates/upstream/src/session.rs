@@ -14,6 +14,7 @@ use crate::dialect::{ClientInfo, Dialect};
 use crate::era_retries::EraRetries;
 use crate::errors::{ErrorContext, format_duration};
 use crate::list_kind::{ListKind, may_offer};
+use crate::log_levels::LogLevels;
 use crate::pager::list_all;
 use crate::redact::Redactor;
 use crate::subscriptions::Subscriptions;
@@ -76,6 +77,8 @@ pub(crate) struct Session<W> {
     redetecting: tokio::sync::Mutex<()>,
     /// The last requested log level, and the generation in which it was requested.
     pub(crate) level: Mutex<Option<(u64, String)>>,
+    /// The log levels that the sessions want.
+    pub(crate) wanted_levels: LogLevels,
     pub(crate) subscriptions: Arc<Subscriptions>,
 }
 
@@ -97,6 +100,7 @@ impl<W: RpcTransport> Session<W> {
             proven,
             redetecting: tokio::sync::Mutex::default(),
             level: Mutex::default(),
+            wanted_levels: LogLevels::default(),
             subscriptions,
         }
     }

@@ -13,6 +13,7 @@ use crate::contract::{
     Announcement, CallOptions, CallOutcome, Caller, ForwardedRequest, InputResponses, OfferKind,
     OutcomeKind,
 };
+use crate::forward::OutgoingRequest;
 use crate::session::Session;
 use crate::stdio_listen::listen;
 use crate::testing::ClientAnswer::{Never, Refusal, Result as Answers};
@@ -32,7 +33,9 @@ fn options(client: &Arc<Client>) -> CallOptions {
 }
 
 async fn call(session: &Session<Memory>, options: CallOptions) -> ToolResult<CallOutcome> {
-    session.call("tool", &raw("{}"), options).await
+    let arguments = raw("{}");
+    let request = OutgoingRequest::call("tool", &arguments);
+    session.forward(request, &options).await
 }
 
 /// Starts a call and waits until the server has received it. Returns the server's id of the call.
@@ -128,23 +131,22 @@ async fn r_gate_03_a_silent_call_ends_though_another_one_makes_progress() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_log_messages_reach_every_client_that_waits_on_the_pipe() {
+async fn r_gate_04_a_log_message_reaches_a_client_only_if_it_is_clear_which() {
     let (session, mut peer) = session(false, EVERYTHING);
     let (one, two) = (Client::new("a", Never), Client::new("b", Never));
     let (first, one_runs) = begin(&session, &mut peer, &one).await;
-    let (second, two_runs) = begin(&session, &mut peer, &two).await;
     let message = r#"{"level":"info","data":{"n":1.50}}"#;
     peer.write(&notification("message", message)).await;
+    let (second, two_runs) = begin(&session, &mut peer, &two).await;
+    // Calls of two sessions are running.
+    peer.write(&notification("message", "{\"data\":1}")).await;
     peer.result(first, "{}").await;
     one_runs.await.unwrap().unwrap();
     peer.write(&notification("message", "{\"data\":2}")).await;
     peer.result(second, "{}").await;
     two_runs.await.unwrap().unwrap();
     assert_eq!(one.received(), [format!("message {message}")]);
-    assert_eq!(
-        two.received(),
-        [format!("message {message}"), "message {\"data\":2}".into()]
-    );
+    assert_eq!(two.received(), ["message {\"data\":2}"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +199,7 @@ async fn r_gate_03_the_log_level_is_sent_in_the_form_of_the_era() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
+async fn r_gate_03_a_client_request_is_forwarded_and_its_response_returned() {
     let (session, mut peer) = session(false, EVERYTHING);
     let accepts = Client::new("a", Answers("{\"action\":\"accept\",\n\"n\":1.50}"));
     let (id, running) = begin(&session, &mut peer, &accepts).await;
@@ -242,7 +244,7 @@ async fn r_gate_03_a_question_goes_to_the_client_and_its_answer_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
+async fn r_gate_03_a_client_request_needs_an_unambiguous_call() {
     let (session, mut peer) = session(false, EVERYTHING);
     let ask = request_line("1", "elicitation/create", "{}");
     let code = async |peer: &mut Peer| {
@@ -263,7 +265,7 @@ async fn r_gate_03_a_question_is_asked_only_where_it_is_clear_whom_it_is_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_a_question_ends_with_its_call_or_when_it_is_taken_back() {
+async fn r_gate_03_a_client_request_ends_with_its_call_or_when_cancelled() {
     let (session, mut peer) = session(false, EVERYTHING);
     let client = Client::new("a", Never);
     let (id, running) = begin(&session, &mut peer, &client).await;
@@ -365,12 +367,18 @@ async fn r_gate_03_any_request_is_passed_on_and_its_error_comes_back_as_it_is() 
         peer.result(2, "{\"messages\": [1.50]}").await;
     };
     let asking = async {
-        let error = session.request(forward, within()).await.unwrap_err();
+        let error = session
+            .forward(OutgoingRequest::other(forward), &within())
+            .await
+            .unwrap_err();
         assert_eq!(error.reason, Reason::ServerError);
-        let rpc = error.rpc.unwrap();
+        let rpc = error.into_details().rpc.unwrap();
         assert_eq!((rpc.code, rpc.message.as_str()), (-32042, "open it"));
         assert_eq!(rpc.data.as_deref(), Some("{ \"url\":\"https://x\" }"));
-        let outcome = session.request(forward, answered).await.unwrap();
+        let outcome = session
+            .forward(OutgoingRequest::other(forward), &answered)
+            .await
+            .unwrap();
         assert_eq!(outcome.result.get(), "{\"messages\": [1.50]}");
     };
     tokio::join!(script, asking);
@@ -447,7 +455,7 @@ async fn r_gate_03_a_legacy_server_is_asked_for_updates_and_announces_them() {
         assert_eq!(full.reason, Reason::Overloaded);
         session.watch_resource("a", false).await.unwrap();
         let error = session.watch_resource("d", true).await.unwrap_err();
-        assert_eq!(error.rpc.unwrap().code, -32002);
+        assert_eq!(error.into_details().rpc.unwrap().code, -32002);
         assert_eq!(session.subscriptions.uris(), ["b"]);
     };
     tokio::join!(script, asking);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::contract::{CallOptions, CallOutcome, Caller};
+use crate::forward::OutgoingRequest;
 use crate::session::Session;
 use crate::testing::ClientAnswer::{Never, Result as Answers};
 use crate::testing::{Client, Memory, Peer, pair, session, session_with_roots};
@@ -28,7 +29,8 @@ fn call(
             ..CallOptions::with_timeout(Duration::from_secs(60))
         };
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        session.call("tool", &arguments, options).await
+        let request = OutgoingRequest::call("tool", &arguments);
+        session.forward(request, &options).await
     })
 }
 
@@ -92,7 +94,7 @@ async fn r_gate_03_roots_are_those_of_the_first_session_that_gave_them_and_are_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_gate_03_a_server_without_a_call_gets_no_roots_and_is_asked_to_look_again() {
+async fn r_gate_03_a_server_without_a_call_gets_no_roots_and_is_notified_later() {
     let (session, mut peer) = session_with_roots(false, "{}", true);
     peer.write(ASK_ROOTS).await;
     assert_eq!(peer.json().await["result"], json!({"roots": []}));

@@ -71,7 +71,10 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
 
 #[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
 fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
-    let mut command = Command::new(found_in_path(launch));
+    let mut command = Command::new(program_file(
+        &launch.program,
+        launch.env.get("PATH").map(String::as_str),
+    ));
     command
         .arg0(&launch.program)
         .args(&launch.args)
@@ -113,12 +116,9 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
 
 /// Returns the file that a bare name refers to on the server's own PATH. Looked up here because the system's fast way
 /// to start a process takes no name if PATH is changed. An unknown name is left to the system's error.
-fn found_in_path(launch: &Launch) -> PathBuf {
-    let name = Path::new(&launch.program);
-    let folders = launch
-        .env
-        .get("PATH")
-        .filter(|_| !launch.program.contains('/'));
+pub(crate) fn program_file(program: &str, path: Option<&str>) -> PathBuf {
+    let name = Path::new(program);
+    let folders = path.filter(|_| !program.contains('/'));
     let is_program = |path: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;
         let about = std::fs::metadata(path);
@@ -142,6 +142,24 @@ pub(crate) fn start_watcher(program: &Path, owner: &str) -> std::io::Result<std:
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
+        .spawn()
+}
+
+/// Starts a program that outlives this one, in the environment and the session of this process; it leaves the session
+/// itself. Its standard output is a pipe on which it reports that it is ready.
+///
+/// # Errors
+/// Fails if the program cannot be started.
+#[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
+pub fn start_background(
+    program: &Path,
+    arguments: &[&str],
+) -> std::io::Result<std::process::Child> {
+    std::process::Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
 }
 

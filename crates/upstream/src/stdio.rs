@@ -15,11 +15,12 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::contract::{
     Announcement, CallOptions, CallOutcome, ConnectHint, ForwardedRequest, Handshake, Health,
-    LogSink, OfferKind, ToolListing, Upstream,
+    LogSink, OfferKind, RequestedFromClients, ToolListing, Upstream,
 };
 use crate::dialect::ClientInfo;
 use crate::era_detection::{HandshakeClient, HandshakeFailure, HandshakeTransport};
 use crate::errors::{ErrorContext, format_duration};
+use crate::forward::OutgoingRequest;
 use crate::handshake::assumed_handshake;
 use crate::inbound::Inbound;
 use crate::kill::StopMode;
@@ -242,7 +243,11 @@ impl HandshakeTransport for StdioRpc {
 
 impl RpcTransport for Pipe {
     async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
-        self.rpc.send(request).await
+        let id = self.rpc.new_id();
+        let callers = &self.rpc.inbound.callers;
+        let _running = request.origin.map(|origin| callers.begin_call(id, origin));
+        let frame = request.frame(id);
+        self.rpc.request(id, frame, request.size, true).await
     }
 
     async fn prepare(&self, origin: CallOrigin<'_>) {
@@ -314,7 +319,8 @@ impl Upstream for StdioUpstream {
         arguments: &RawValue,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
-        self.session.call(tool, arguments, options).await
+        let request = OutgoingRequest::call(tool, arguments);
+        self.session.forward(request, &options).await
     }
 
     async fn request(
@@ -322,7 +328,8 @@ impl Upstream for StdioUpstream {
         request: ForwardedRequest<'_>,
         options: CallOptions,
     ) -> ToolResult<CallOutcome> {
-        self.session.request(request, options).await
+        let request = OutgoingRequest::other(request);
+        self.session.forward(request, &options).await
     }
 
     async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
@@ -362,6 +369,10 @@ impl Upstream for StdioUpstream {
             started: transport.started,
             ..transport.rpc.inbound.health()
         }
+    }
+
+    fn requested(&self) -> RequestedFromClients {
+        self.session.transport.rpc.inbound.requested()
     }
 
     fn recent_stderr(&self) -> String {

@@ -319,7 +319,7 @@ mod tests {
             Ok(other) => panic!("{other:?}"),
             Err(error) => {
                 assert_eq!(error.reason, Reason::FrameInvalid, "{error}");
-                error.message
+                error.into_details().message
             }
         };
         (shown, begun.elapsed())

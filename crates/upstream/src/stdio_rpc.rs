@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use crate::errors::ErrorContext;
 use crate::inbound::Inbound;
 use crate::outbox::{Outbox, WriteMode};
-use crate::transport::{ResponseSize, RpcRequest};
+use crate::transport::ResponseSize;
 
 /// How reading ended.
 #[derive(Debug)]
@@ -138,15 +138,6 @@ impl StdioRpc {
                 .errors
                 .error(Reason::ServerExited, "closed the connection"))
         })
-    }
-
-    /// Sends a request.
-    pub(crate) async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
-        let id = self.new_id();
-        let callers = &self.inbound.callers;
-        let _running = request.origin.map(|origin| callers.begin_call(id, origin));
-        self.request(id, request.frame(id), request.size, true)
-            .await
     }
 
     /// Sends a notification.
@@ -324,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_sec_01_a_server_that_only_makes_noise_is_given_up() {
+    async fn r_sec_01_a_server_that_only_writes_invalid_lines_is_closed() {
         let limits = Limits {
             stdout_noise_lines: 10,
             ..Limits::default()
@@ -415,7 +406,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn r_sec_01_a_server_that_stops_reading_costs_a_time_out_and_no_hang() {
+    async fn r_sec_01_a_server_that_stops_reading_causes_a_timeout_and_no_hang() {
         let (near, far) = tokio::io::duplex(16);
         let (source, sink) = tokio::io::split(near);
         let inbound = Arc::new(Inbound::new(errors(), logs()));

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_never_acknowledges_costs_little_time() {
+    async fn a_server_that_never_acknowledges_causes_a_short_delay() {
         let subscriptions = Subscriptions::new(1);
         let begun = tokio::time::Instant::now();
         subscriptions.wait_acknowledged().await;

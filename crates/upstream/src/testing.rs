@@ -11,6 +11,7 @@ use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
+use crate::capabilities::ClientCapabilities;
 use crate::contract::{Caller, Handshake, Listener, LogSink, NoLogs};
 use crate::dialect::ClientInfo;
 use crate::errors::ErrorContext;
@@ -113,7 +114,7 @@ pub(crate) fn pair_with(limits: &Limits) -> (Arc<StdioRpc>, ReaderHandle, Peer) 
 pub(crate) struct Client {
     session: &'static str,
     this: Weak<Self>,
-    capabilities: &'static str,
+    capabilities: ClientCapabilities,
     response: ClientAnswer,
     received: Mutex<Vec<String>>,
 }
@@ -130,7 +131,7 @@ impl Client {
         Arc::new_cyclic(|this| Self {
             session,
             this: this.clone(),
-            capabilities: r#"{"elicitation":{},"roots":{}}"#,
+            capabilities: ClientCapabilities::parse(r#"{"elicitation":{},"roots":{}}"#),
             response,
             received: Mutex::default(),
         })
@@ -170,8 +171,8 @@ impl Caller for Client {
         self.session
     }
 
-    fn capabilities(&self) -> &str {
-        self.capabilities
+    fn capabilities(&self) -> &ClientCapabilities {
+        &self.capabilities
     }
 
     fn wants_progress(&self) -> bool {
@@ -191,7 +192,7 @@ impl Caller for Client {
         Some(Arc::new(Later(self.session, this)))
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: Option<&RawValue>,
@@ -221,7 +222,11 @@ impl RpcTransport for Memory {
     }
 
     async fn send(&self, request: RpcRequest<'_>) -> ToolResult<RpcResponse> {
-        self.0.send(request).await
+        let id = self.0.new_id();
+        let callers = &self.0.inbound.callers;
+        let _running = request.origin.map(|origin| callers.begin_call(id, origin));
+        let frame = request.frame(id);
+        self.0.request(id, frame, request.size, true).await
     }
 
     async fn detect_era(&self) -> ToolResult<Handshake> {

@@ -107,7 +107,7 @@ impl<'a> RpcRequest<'a> {
         let caller = self.origin.map(|origin| origin.caller);
         let extras = RequestMeta {
             more: self.meta,
-            capabilities: caller.map(|caller| caller.capabilities()),
+            capabilities: caller.map(|caller| caller.capabilities().as_str()),
             progress: caller
                 .is_some_and(|caller| caller.wants_progress())
                 .then_some(id),

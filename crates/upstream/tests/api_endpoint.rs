@@ -3,7 +3,7 @@
 #![allow(
     clippy::expect_used,
     clippy::panic,
-    reason = "a test that cannot go on stops, with a sentence that says why"
+    reason = "a test fails by panicking"
 )]
 
 use std::io::{Read as _, Write as _};
@@ -84,7 +84,7 @@ async fn r_sec_01_a_service_that_falls_silent_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_service_that_refuses_is_heard_and_one_that_is_not_there_is_named() {
+async fn a_refusing_service_is_quoted_and_a_missing_one_is_named() {
     let head = "HTTP/1.1 529 Busy\r\nretry-after: 3\r\ncontent-length: 4\r\n\r\nbusy";
     let refusing = service(head, "", 0);
     let mut reply = refusing

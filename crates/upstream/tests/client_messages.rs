@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests may fail loudly"
+    reason = "a test fails by panicking"
 )]
 
 #[path = "fixture/client.rs"]
@@ -167,7 +167,7 @@ async fn r_gate_03_every_legacy_server_gets_the_same_capabilities() {
 }
 
 #[tokio::test]
-async fn r_gate_03_a_stream_that_breaks_off_is_read_on_where_the_server_says() {
+async fn r_gate_03_an_interrupted_stream_is_resumed_at_the_last_event() {
     let polls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&polls);
     let id = Arc::new(std::sync::Mutex::new(String::new()));
@@ -233,7 +233,7 @@ async fn r_gate_03_modern_requests_repeat_name_and_arguments_in_headers() {
         ..within(30)
     };
     let error = failure(server.call("t", &nothing(), options).await);
-    let rpc = error.rpc.unwrap();
+    let rpc = error.into_details().rpc.unwrap();
     assert_eq!(
         (rpc.code, rpc.data.as_deref()),
         (-32020, Some(r#"{"header": "Mcp-Param-Region"}"#))

@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests may fail loudly"
+    reason = "a test fails by panicking"
 )]
 
 mod fixture;
@@ -49,9 +49,9 @@ fn legacy(request: &Request) -> Reply {
         ("POST", "initialize") => request.result(INITIALIZED).with("Mcp-Session-Id", "s1"),
         ("POST", "notifications/initialized") => Reply::status(202),
         ("POST", "tools/list") if with_session => {
-            let answer = request.result_text(r#"{"tools":[{"name":"echo"}]}"#);
+            let response = request.result_text(r#"{"tools":[{"name":"echo"}]}"#);
             Reply::events(&format!(
-                ": hello\n\nevent: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}}\n\ndata: {answer}\n\n"
+                ": hello\n\nevent: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}}\n\ndata: {response}\n\n"
             ))
         }
         ("POST", "tools/call") if with_session => request.result(r#"{"content":[]}"#),
@@ -118,10 +118,11 @@ async fn a_legacy_server_keeps_its_session_until_it_is_closed() {
 }
 
 #[tokio::test]
-async fn a_remembered_modern_server_is_asked_nothing_and_a_wrong_memory_is_corrected() {
+async fn a_stored_modern_era_skips_the_probe_and_a_wrong_one_is_corrected() {
     let hint = ConnectHint {
         era: Some(Era::Modern),
         protocol_version: Some("2026-07-28".into()),
+        ..Default::default()
     };
     let web = Web::start(modern).await;
     let server = connector()
@@ -141,6 +142,7 @@ async fn a_remembered_modern_server_is_asked_nothing_and_a_wrong_memory_is_corre
     let hint = ConnectHint {
         era: Some(Era::Legacy),
         protocol_version: None,
+        ..Default::default()
     };
     let web = Web::start(modern).await;
     let server = connector()
@@ -353,7 +355,7 @@ async fn http_trouble_has_its_own_reasons() {
     );
     let no_tls = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/mcp", no_tls.local_addr().unwrap());
-    let answer = async {
+    let response = async {
         let (mut stream, _) = no_tls.accept().await.unwrap();
         stream
             .write_all(b"HTTP/1.1 400 This is no TLS\r\n\r\n")
@@ -362,7 +364,7 @@ async fn http_trouble_has_its_own_reasons() {
         stream
     };
     let server = at(&url);
-    let (connected, _stream) = tokio::join!(connect(&server), answer);
+    let (connected, _stream) = tokio::join!(connect(&server), response);
     assert_eq!(failure(connected).reason, Reason::TlsFailed);
 }
 
@@ -414,7 +416,7 @@ async fn r_obs_03_headers_carry_secrets_and_errors_do_not() {
 }
 
 #[tokio::test]
-async fn r_obs_03_k10_what_stands_before_the_host_is_sent_and_never_shown() {
+async fn r_obs_03_k10_credentials_in_a_url_are_sent_and_never_shown() {
     let web = Web::start(|request| match request.method().as_str() {
         "tools/call" => Reply::json("known: canary-user and canary/pass and canary%2Fpass"),
         _ => modern(request),
@@ -632,7 +634,7 @@ async fn a_session_that_the_server_forgot_is_renewed_however_it_says_so() {
 }
 
 #[tokio::test]
-async fn a_bad_request_that_says_nothing_of_a_session_is_an_answer() {
+async fn a_400_without_a_session_error_is_a_response() {
     let refusal = |request: &Request| request.error(400, -32602);
     let web = Web::start(numbered_sessions(Arc::new(AtomicUsize::new(9)), refusal)).await;
     let server = connect(&at(&web.url)).await.unwrap();
@@ -644,7 +646,7 @@ async fn a_bad_request_that_says_nothing_of_a_session_is_an_answer() {
 }
 
 #[tokio::test]
-async fn r_disc_12_changes_are_heard_again_after_a_session_was_renewed() {
+async fn r_disc_12_change_notifications_continue_after_a_session_was_renewed() {
     let oldest = Arc::new(AtomicUsize::new(1));
     let forgets = |_: &Request| Reply::status(404);
     let web = Web::start(numbered_sessions(Arc::clone(&oldest), forgets)).await;
@@ -665,9 +667,9 @@ async fn r_disc_12_changes_are_heard_again_after_a_session_was_renewed() {
 
 #[tokio::test]
 async fn a_call_that_may_have_run_is_not_sent_again_when_the_remembered_era_is_doubted() {
-    for answer in [Reply::status(500), Reply::typed("text/html", "<p>done")] {
+    for response in [Reply::status(500), Reply::typed("text/html", "<p>done")] {
         let web = Web::start(move |request| match request.method().as_str() {
-            "tools/call" => answer.clone(),
+            "tools/call" => response.clone(),
             "server/discover" => Reply::status(404),
             _ => legacy(request),
         })
@@ -675,6 +677,7 @@ async fn a_call_that_may_have_run_is_not_sent_again_when_the_remembered_era_is_d
         let hint = ConnectHint {
             era: Some(Era::Modern),
             protocol_version: None,
+            ..Default::default()
         };
         let server = connector()
             .connect(&at(&web.url), &hint, Duration::from_secs(5))

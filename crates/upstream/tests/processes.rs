@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests may fail loudly"
+    reason = "a test fails by panicking"
 )]
 #![cfg(target_os = "linux")]
 
@@ -50,7 +50,7 @@ async fn r_sec_04_closing_leaves_no_process_however_stubborn() {
 }
 
 #[tokio::test]
-async fn r_sec_04_dropping_the_connection_kills_the_whole_family() {
+async fn r_sec_04_dropping_the_connection_kills_all_descendants() {
     let folder = tempfile::tempdir().unwrap();
     let server = connect(&sh(&stubborn(folder.path()))).await.unwrap();
     let grandchild = pid_in(&folder.path().join("grandchild")).await;
@@ -107,7 +107,7 @@ async fn r_sec_04_a_connection_attempt_that_fails_or_is_dropped_leaves_nothing()
 }
 
 #[tokio::test]
-async fn r_sec_04_a_polite_server_is_closed_by_its_input_alone() {
+async fn r_sec_04_a_cooperative_server_exits_when_its_stdin_closes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bye");
     let script = format!(

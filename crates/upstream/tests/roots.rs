@@ -4,19 +4,19 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests may fail loudly"
+    reason = "a test fails by panicking"
 )]
 
 mod fixture;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use fixture::{command, connect, sh};
 use pegboard_model::RpcError;
-use pegboard_upstream::{CallOptions, Caller, Upstream};
+use pegboard_upstream::{CallOptions, Caller, ClientCapabilities, Upstream};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -48,8 +48,10 @@ impl Caller for Session {
         self.name
     }
 
-    fn capabilities(&self) -> &str {
-        r#"{"roots":{"listChanged":true}}"#
+    fn capabilities(&self) -> &ClientCapabilities {
+        static DECLARED: LazyLock<ClientCapabilities> =
+            LazyLock::new(|| ClientCapabilities::parse(r#"{"roots":{"listChanged":true}}"#));
+        &DECLARED
     }
 
     fn wants_progress(&self) -> bool {
@@ -60,7 +62,11 @@ impl Caller for Session {
 
     fn message(&self, _: &RawValue) {}
 
-    async fn ask(&self, method: &str, _: Option<&RawValue>) -> Result<Box<RawValue>, RpcError> {
+    async fn send_request(
+        &self,
+        method: &str,
+        _: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RpcError> {
         assert_eq!(method, "roots/list");
         let roots = json!({"roots": [{"uri": format!("file://{}", self.root.display())}]});
         Ok(RawValue::from_string(roots.to_string()).unwrap())

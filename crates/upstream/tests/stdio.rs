@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests may fail loudly"
+    reason = "a test fails by panicking"
 )]
 
 mod fixture;
@@ -72,13 +72,14 @@ async fn r_disc_12_a_modern_server_gives_its_hints_and_announces_changes() {
 }
 
 #[tokio::test]
-async fn a_remembered_modern_server_is_not_asked_at_all() {
+async fn a_stored_modern_era_skips_the_probe() {
     let server = sh(&format!(
         "read -r first; case \"$first\" in *discover*|*initialize*) exit 9;; esac; id=${{first#*\\\"id\\\":}}; id=${{id%%,*}}; printf '{{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{{\"tools\":[]}}}}\\n' \"$id\"; {MODERN}"
     ));
     let hint = ConnectHint {
         era: Some(Era::Modern),
         protocol_version: Some("2026-07-28".into()),
+        ..Default::default()
     };
     let server = connector()
         .connect(&server, &hint, Duration::from_secs(10))
@@ -93,6 +94,7 @@ async fn a_wrong_memory_is_corrected() {
     let as_modern = ConnectHint {
         era: Some(Era::Modern),
         protocol_version: None,
+        ..Default::default()
     };
     let server = connector()
         .connect(&sh(LEGACY), &as_modern, Duration::from_secs(10))
@@ -123,6 +125,7 @@ async fn a_wrong_memory_is_corrected() {
     let as_legacy = ConnectHint {
         era: Some(Era::Legacy),
         protocol_version: None,
+        ..Default::default()
     };
     let only_modern = MODERN.replace("refuse -32022", "exit 1");
     let server = connector()
@@ -225,7 +228,7 @@ async fn answers_to_calls_keep_their_meaning() {
 }
 
 #[tokio::test]
-async fn r_obs_03_an_exit_tells_status_and_stderr_without_secrets() {
+async fn r_obs_03_an_exit_is_reported_with_status_and_stderr_without_secrets() {
     let log = Arc::new(Log::default());
     let connector = Connector::new(ConnectorConfig {
         logs: Arc::clone(&log) as _,
@@ -339,7 +342,7 @@ async fn r_disc_02_a_list_that_hangs_ends_with_its_own_time() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn a_failed_start_reports_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str, mode| {
         let path = folder.path().join(name);
@@ -417,6 +420,7 @@ async fn a_wrong_memory_of_a_server_that_stays_silent_is_corrected_by_the_next_c
     let as_modern = ConnectHint {
         era: Some(Era::Modern),
         protocol_version: None,
+        ..Default::default()
     };
     let silent = LEGACY.replace("while read -r line; do", "ready=no; while read -r line; do case \"$line\" in *'\"initialize\"'*) ready=yes;; esac; if [ $ready = no ]; then continue; fi");
     let mut spec = sh(&silent);
@@ -504,7 +508,7 @@ async fn r_sec_11_a_secret_of_the_arguments_is_masked_in_the_lists_too() {
 }
 
 #[tokio::test]
-async fn r_sec_01_deep_nesting_costs_one_tool_or_one_call_and_never_the_connection() {
+async fn r_sec_01_deep_nesting_fails_one_tool_or_call_and_never_the_connection() {
     let levels = 100;
     let schema = format!(
         "{}{{}}{}",

@@ -5,7 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests may fail loudly"
+    reason = "a test fails by panicking"
 )]
 #![cfg(target_os = "linux")]
 
@@ -30,7 +30,7 @@ fn children() -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn r_sec_04_an_orphan_that_a_server_left_is_taken_in_and_ended() {
+async fn r_sec_04_an_orphan_of_a_server_is_adopted_and_ended() {
     adopt_orphans();
     let polite = connect(&sh(LEGACY)).await.unwrap();
     let child = polite.health().pid.unwrap();

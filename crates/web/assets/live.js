@@ -9,7 +9,7 @@ import { updateTimes } from "./times.js";
 
 /** How long events are collected before the page is updated. */
 const GATHER_MS = 120;
-/** The activity log is written with a delay, so a page that shows it is updated once more. */
+/** The activity log is written with a delay, so a page that shows it is updated again. */
 const LOG_MS = 700;
 
 /** How long the content of a page waits for the stream, so that no event is missed. */
@@ -25,7 +25,7 @@ const AFFECTED_TOPICS = {
   "server.started": ["catalog"],
   "server.stopped": ["catalog"],
   "config.reloaded": ["catalog", "activity"],
-  "approval.asked": ["approvals", "activity"],
+  "approval.requested": ["approvals", "activity"],
   "approval.decided": ["approvals", "activity"],
   "approval.expired": ["approvals", "activity"],
   "approvals.changed": ["approvals"],

@@ -5,7 +5,9 @@ import { fillFrame } from "./content.js";
 import { startActions } from "./actions.js";
 import { startApprovals } from "./approvals.js";
 import { startAddServer } from "./add_server.js";
+import { startClients } from "./clients.js";
 import { startConnect } from "./connect.js";
+import { startImport } from "./import.js";
 import { startLists } from "./lists.js";
 import { startLive, enableUpdates, onEvent } from "./live.js";
 import { startSettling } from "./settling.js";
@@ -63,10 +65,12 @@ if (await fillFrame()) {
   startAddServer();
   startTryTool();
   startConnect();
+  startClients();
+  startImport();
   startTimes();
   enableUpdates();
   onEvent((kind, data) => {
-    if (kind !== "approval.asked" || location.pathname === "/approvals") return;
+    if (kind !== "approval.requested" || location.pathname === "/approvals") return;
     toast(`A call of \`${data.tool}\` is waiting for approval`, { tone: "plain", link: { href: "/approvals", label: "Review" } });
   });
 }

@@ -171,7 +171,7 @@ class Trial {
     this.clearFaults();
     this.present(make("p", "muted", "Running…"));
     const stop = onEvent((kind, data) => {
-      if (kind === "approval.asked" && data.tool === this.tool) this.showWaiting();
+      if (kind === "approval.requested" && data.tool === this.tool) this.showWaiting();
     });
     const started = performance.now();
     try {

@@ -8,6 +8,10 @@ use pegboard_catalog::Catalog;
 use pegboard_model::{Policy, Secret, ServerName, Timestamp, ToolResult};
 use serde_json::{Map, Value};
 
+use crate::client_admin::{
+    ClientInfo, ConnectionChange, ConnectionPreview, ImportOutcome, ImportPreview, SecretHandling,
+};
+
 pub use pegboard_config::TrustReview;
 pub use pegboard_config::edit::{NewServer, NewTransport};
 
@@ -42,7 +46,8 @@ pub struct ProjectView {
     pub problems: Vec<String>,
 }
 
-/// Reads and changes the configuration. Reads return data in memory; only changes wait for the disk.
+/// Reads and changes the configuration. Reads return data in memory; only changes, and what is about other clients, wait
+/// for the disk.
 #[async_trait]
 pub trait ConfigAdmin: Send + Sync {
     /// All known projects.
@@ -89,6 +94,37 @@ pub trait ConfigAdmin: Send + Sync {
         pattern: &str,
         policy: Option<Policy>,
     ) -> ToolResult<bool>;
+
+    /// The MCP clients on this machine. Reads their files.
+    async fn clients(&self) -> ToolResult<Vec<ClientInfo>>;
+
+    /// What an import of their servers would write. Reads their files and writes nothing.
+    async fn import_plan(&self) -> ToolResult<ImportPreview>;
+
+    /// Imports servers by their names in Pegboard, and applies them. Fails with `PLAN_CHANGED` and without any change if
+    /// the plan has another hash by now.
+    async fn import(
+        &self,
+        plan_hash: &str,
+        servers: Vec<String>,
+        secrets: SecretHandling,
+    ) -> ToolResult<ImportOutcome>;
+
+    /// What a change to a client's connection would write.
+    async fn connection_plan(
+        &self,
+        client: &str,
+        change: ConnectionChange,
+    ) -> ToolResult<ConnectionPreview>;
+
+    /// Changes a client's connection. Fails with `PLAN_CHANGED` and without any change if the plan has another hash by
+    /// now.
+    async fn change_connection(
+        &self,
+        client: &str,
+        change: ConnectionChange,
+        plan_hash: &str,
+    ) -> ToolResult<ConnectionPreview>;
 
     /// The token that MCP clients send; `None` if no token is required.
     fn call_token(&self) -> ToolResult<Option<Secret>>;

@@ -121,11 +121,12 @@ fn status_of(error: &ToolError) -> StatusCode {
         | Reason::ApprovalUnknown
         | Reason::ProfileUnknown
         | Reason::ProjectUnknown
+        | Reason::ClientUnknown
         | Reason::SessionUnknown
         | Reason::RuleUnknown
         | Reason::GrantUnknown
         | Reason::PathUnknown => StatusCode::NOT_FOUND,
-        Reason::ConfigDuplicate | Reason::ToolChanged => StatusCode::CONFLICT,
+        Reason::ConfigDuplicate | Reason::ToolChanged | Reason::PlanChanged => StatusCode::CONFLICT,
         Reason::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
         Reason::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Reason::RequestLate => StatusCode::REQUEST_TIMEOUT,

@@ -98,18 +98,18 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
             false => String::new(),
         };
         let path = path.trim_matches(['.', '?']);
-        parse_error(path, &error.inner().to_string())
+        parse_error("body", path, &error.inner().to_string())
     })?;
     reader
         .end()
-        .map_err(|error| parse_error("", &error.to_string()))?;
+        .map_err(|error| parse_error("body", "", &error.to_string()))?;
     Ok(value)
 }
 
-/// A parser's message as an error, with the field that caused it.
-fn parse_error(path: &str, parser_message: &str) -> ApiError {
+/// A parser's message about a part of the request as an error, with the field that caused it.
+fn parse_error(part: &str, path: &str, parser_message: &str) -> ApiError {
     let message = format!(
-        "invalid body: {}",
+        "invalid {part}: {}",
         UntrustedText::new(parser_message).shortened(300)
     );
     let missing = ["missing field `", "unknown field `"]
@@ -149,7 +149,7 @@ impl<T: DeserializeOwned> FromRequestParts<WebState> for Query<T> {
                             UntrustedText::new(why).shortened(200)
                         ),
                     ),
-                    _ => parse_error("", message),
+                    _ => parse_error("query", "", message),
                 };
                 Err(error.into_response())
             }

@@ -6,11 +6,6 @@
 //! Invariant: this crate reads and writes no files; everything in files goes through [`ConfigAdmin`].
 //! Invariant: no route is served without the access checks of a [`pegboard_gateway::http::Site`].
 
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare and read by field; boxing them would only hide that"
-)]
-
 // Routes.
 mod api;
 #[cfg_attr(not(feature = "dashboard"), path = "no_dashboard.rs")]
@@ -27,11 +22,18 @@ mod security_headers;
 mod session;
 
 // Shared state.
+mod client_admin;
 mod config_admin;
+mod definitions_cache;
 mod provider_format;
 mod state;
 
 pub use api::openapi;
+pub use client_admin::{
+    ClientEntry, ClientFileChange, ClientInfo, ConnectionChange, ConnectionPreview, ImportFileInfo,
+    ImportOutcome, ImportPreview, ImportSecretInfo, ImportServerInfo, ImportServerOutcome,
+    ImportSourceInfo, SecretHandling,
+};
 pub use config_admin::{
     ConfigAdmin, DEFAULT_PROJECT, NewServer, NewTransport, Project, ProjectView, TrustReview,
 };

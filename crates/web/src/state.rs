@@ -1,14 +1,16 @@
 //! The state shared by all handlers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use pegboard_agent::Toolbox;
 use pegboard_gateway::Gateway;
-use pegboard_hub::Hub;
+use pegboard_hub::{Hub, SessionId};
 use pegboard_model::{Clock, Limits};
 use tokio::sync::Semaphore;
 
 use crate::config_admin::ConfigAdmin;
+use crate::definitions_cache::DefinitionsCache;
 use crate::logins::Logins;
 
 /// Maximum concurrent event streams; each holds a connection.
@@ -41,6 +43,14 @@ pub struct WebParts {
 pub struct WebState {
     parts: Arc<WebParts>,
     listeners: Arc<Semaphore>,
+    model_calls: Arc<ModelCalls>,
+}
+
+/// What the calls of models need.
+#[derive(Default)]
+struct ModelCalls {
+    definitions: DefinitionsCache,
+    toolbox: OnceLock<Toolbox>,
 }
 
 impl WebState {
@@ -49,6 +59,7 @@ impl WebState {
         Self {
             parts: Arc::new(parts),
             listeners: Arc::new(Semaphore::new(LISTENERS)),
+            model_calls: Arc::default(),
         }
     }
 
@@ -85,6 +96,20 @@ impl WebState {
     /// Limits the number of event streams.
     pub(crate) fn listeners(&self) -> &Arc<Semaphore> {
         &self.listeners
+    }
+
+    /// The runner of model calls; it keeps large results aside for reading in parts.
+    pub(crate) fn toolbox(&self) -> &Toolbox {
+        self.model_calls.toolbox.get_or_init(|| {
+            let session = SessionId("api".to_owned());
+            let tokens = self.gateway().result_tokens();
+            Toolbox::new(self.hub().clone(), session, self.limits(), tokens)
+        })
+    }
+
+    /// Rendered definitions.
+    pub(crate) fn definitions(&self) -> &DefinitionsCache {
+        &self.model_calls.definitions
     }
 
     /// The base URL.

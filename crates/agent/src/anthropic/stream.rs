@@ -186,7 +186,7 @@ impl Block {
         let empty = || Value::Object(Map::new());
         let input: Result<Value, String> = match self.input.trim() {
             "" => Ok(self.value.get("input").cloned().unwrap_or_else(empty)),
-            text => parse_arguments(text).map_err(|error| error.message),
+            text => parse_arguments(text).map_err(|error| error.into_details().message),
         };
         if let Some(map) = self.value.as_object_mut() {
             // The API accepts only objects.

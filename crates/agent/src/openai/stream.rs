@@ -103,7 +103,7 @@ fn call(item: &Value) -> ToolUse {
     let written = text(item, "arguments").unwrap_or_default();
     let arguments = match written.trim() {
         "" => Ok(Value::Object(Map::new())),
-        written => parse_arguments(written).map_err(|error| error.message),
+        written => parse_arguments(written).map_err(|error| error.into_details().message),
     };
     ToolUse {
         id: text(item, "call_id").unwrap_or_default(),
@@ -116,7 +116,9 @@ fn call(item: &Value) -> ToolUse {
 fn search(item: &Value) -> ToolUse {
     // Normally an object; a string is accepted too, as for functions.
     let arguments = match item.get("arguments") {
-        Some(Value::String(written)) => parse_arguments(written).map_err(|error| error.message),
+        Some(Value::String(written)) => {
+            parse_arguments(written).map_err(|error| error.into_details().message)
+        }
         Some(value) => Ok(value.clone()),
         None => Ok(Value::Null),
     };

@@ -28,7 +28,7 @@ fn r_disc_08_a_delta_lists_added_removed_and_changed_tools() {
         (delta.added.as_slice(), delta.removed.as_slice()),
         (&["new".to_owned()][..], &["gone".to_owned()][..])
     );
-    assert_eq!(delta.unchanged, 1, "key order is no change");
+    assert_eq!(delta.unchanged, 1, "the order of keys is not a change");
     assert_eq!(delta.changed[0].name, "changed");
     let fields = [
         "annotations.readOnlyHint",

@@ -30,6 +30,7 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
         timeouts: Timeouts::default(),
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),
+        share: Default::default(),
         description: None,
         category: None,
         policy: None,
@@ -41,7 +42,7 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
             file: None,
             line: None,
         },
-        approval: TrustState::Granted,
+        trust_state: TrustState::Granted,
         hash: ConfigHash([1; 32]),
     }
 }

@@ -25,7 +25,7 @@ fn r_reg_04_the_listing_holds_each_tool_with_its_raw_definition() {
         r#""summary":"Close \"it\".","category":"github","enabled":true,"policy":"ask","status":"success","#,
         r#""stale":true,"tokens":TOKENS,"#,
         r#""definition":{"zeta":1,"name":"close_issue","description":"Close \"it\".\n","inputSchema":{"type":"object"}}}],"#,
-        r#""total":1,"servers":{"github":{"status":"success","stale":true,"enabled":true,"approval":"granted","tools":1}}}"#,
+        r#""total":1,"servers":{"github":{"status":"success","stale":true,"enabled":true,"trust_state":"granted","tools":1}}}"#,
     );
     let tokens = catalog.tools().next().unwrap().tokens().to_string();
     assert_eq!(text, expected.replace("TOKENS", &tokens));

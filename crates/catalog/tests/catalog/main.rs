@@ -3,7 +3,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::result_large_err,
     reason = "a broken fixture must fail its test"
 )]
 
@@ -15,3 +14,4 @@ mod names;
 mod offers;
 mod registry;
 mod searching;
+mod sharing;

@@ -98,7 +98,7 @@ fn r_reg_01_an_unknown_name_gets_suggestions() {
     let nearest = |written: &str, reason: Reason| {
         let error = catalog.find(written).unwrap_err();
         assert_eq!(error.reason, reason, "{written}");
-        error.nearest
+        error.into_details().nearest
     };
     assert_eq!(
         nearest("clos_isue", Reason::ToolUnknown)[0],
@@ -128,9 +128,9 @@ fn r_reg_06_the_error_says_why_a_known_tool_is_not_offered() {
     let mut off = spec("off");
     off.enabled = false;
     let mut pending = spec("pending");
-    pending.approval = TrustState::Pending;
+    pending.trust_state = TrustState::Pending;
     let mut changed = spec("changed");
-    changed.approval = TrustState::Changed;
+    changed.trust_state = TrustState::Changed;
     let mut partly = spec("partly");
     partly.policies.insert("x_*".into(), Policy::Disable);
     let catalog = [(off, "a"), (pending, "b"), (changed, "c"), (partly, "x_d")]

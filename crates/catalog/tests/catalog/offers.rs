@@ -34,7 +34,7 @@ fn mixed() -> Catalog {
     let mut off = spec("off");
     off.enabled = false;
     let mut pending = spec("pending");
-    pending.approval = TrustState::Pending;
+    pending.trust_state = TrustState::Pending;
     [
         offering(
             spec("notes"),
@@ -118,7 +118,13 @@ fn r_gate_03_a_prompt_name_resolves_to_its_server() {
     prompt("pending/waits", Err(Reason::ServerPending));
     prompt("", Err(Reason::PromptUnknown));
     let catalog = mixed();
-    let nearest = |written: &str| catalog.find_prompt(written).unwrap_err().nearest;
+    let nearest = |written: &str| {
+        catalog
+            .find_prompt(written)
+            .unwrap_err()
+            .into_details()
+            .nearest
+    };
     assert_eq!(nearest("plan"), ["docs__plan", "notes__plan"]);
     assert_eq!(nearest("sumarise")[0], "notes__summarise");
     assert_eq!(nearest("notes__sumarise")[0], "notes__summarise");
@@ -165,7 +171,7 @@ fn r_gate_03_a_uri_resolves_to_its_server_and_the_servers_own_uri() {
     resource("gone://1", Err(Reason::ResourceUnknown));
     resource("off://1", Err(Reason::ResourceUnknown));
     resource("pegboard://off/off://1", Err(Reason::ServerDisabled));
-    resource("pegboard://nobody/x://1", Err(Reason::ServerUnknown));
+    resource("pegboard://missing/x://1", Err(Reason::ServerUnknown));
     resource("pegboard://notes", Err(Reason::ResourceUnknown));
     resource("pegboard://notes/", Err(Reason::ResourceUnknown));
     resource("pegboard://", Err(Reason::ResourceUnknown));

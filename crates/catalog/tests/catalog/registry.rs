@@ -136,7 +136,7 @@ fn r_store_01_disabled_tools_are_known_but_not_listed() {
     let mut off = spec("off");
     off.enabled = false;
     let mut waiting = spec("waiting");
-    waiting.approval = TrustState::Pending;
+    waiting.trust_state = TrustState::Pending;
     let mut mixed = spec("mixed");
     mixed.policies.insert("delete_*".into(), Policy::Disable);
     mixed.policies.insert("drop".into(), Policy::Deny);

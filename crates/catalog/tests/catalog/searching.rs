@@ -8,7 +8,7 @@ fn catalog() -> Catalog {
         json!({"name": "create_issue", "description": "Open a new issue in a repository."}),
         json!({"name": "create_issue_comment", "description": "Say something."}),
         json!({"name": "list_issues", "description": "All issues. Filter them by label or Zürich."}),
-        json!({"name": "getUser", "description": "Who somebody is."}),
+        json!({"name": "getUser", "description": "Returns a user."}),
     ];
     let mail = [json!({"name": "send", "description": "Send an e-mail to a user about an issue."})];
     let catalog = Catalog::default()
@@ -81,7 +81,7 @@ fn static_tools_and_overrides_are_searched_too() {
         .with_server(configured(spec, &[json!({"name": "a"})]))
         .0;
     let catalog = catalog
-        .with_static(StaticTool::new("clock", "Tells the aardvark.", json!({})).unwrap())
+        .with_static(StaticTool::new("clock", "Returns the aardvark.", json!({})).unwrap())
         .unwrap();
     assert_eq!(catalog.search("aardvark", 10).len(), 2);
     assert_eq!(catalog.search("aardvark", 1).len(), 1);

@@ -28,9 +28,9 @@ pub(super) fn check_only_intended_change(
         _ => Map::new(),
     };
     let mut expected = json(old);
-    let place = step.place();
+    let location = step.location();
     let servers = expected
-        .entry(place.root.clone())
+        .entry(location.root.clone())
         .or_insert_with(|| Value::Object(Map::new()));
     if servers.is_null() {
         *servers = Value::Object(Map::new());
@@ -39,22 +39,22 @@ pub(super) fn check_only_intended_change(
         match step {
             Step::Put { fields, .. } => {
                 servers.insert(
-                    place.key.clone(),
+                    location.key.clone(),
                     Value::Object(fields.iter().cloned().collect()),
                 );
             }
-            Step::Remove { .. } => drop(servers.remove(&place.key)),
+            Step::Remove { .. } => drop(servers.remove(&location.key)),
             Step::Set { path, value, .. } => {
-                if let Some(server) = servers.get_mut(&place.key) {
+                if let Some(server) = servers.get_mut(&location.key) {
                     set_json(server, path, value.as_ref());
                 }
             }
             Step::Entry {
                 value: Some(value), ..
             } => {
-                servers.insert(place.key.clone(), value.clone());
+                servers.insert(location.key.clone(), value.clone());
             }
-            Step::Entry { value: None, .. } => drop(servers.remove(&place.key)),
+            Step::Entry { value: None, .. } => drop(servers.remove(&location.key)),
         }
     }
     let mut found = json(new);
@@ -99,7 +99,7 @@ pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<()
     if matches!(step, Step::Entry { .. }) {
         return Ok(());
     }
-    let Some(entry) = step.place().entry(source) else {
+    let Some(entry) = step.location().entry(source) else {
         return Ok(());
     };
     let (env, limits) = (Environment::default(), Limits::default());
@@ -127,8 +127,8 @@ pub(super) fn check_edited_server(source: &SourceText, step: &Step) -> Result<()
 
 /// The error for a file whose form is too unusual to edit, with what to write by hand.
 pub(super) fn manual_edit_problem(source: &SourceText, step: &Step) -> Problem {
-    let place = step.place();
-    let entry = format!("`{}` under `{}`", place.key, place.root);
+    let location = step.location();
+    let entry = format!("`{}` under `{}`", location.key, location.root);
     let what = match step {
         Step::Put { fields, .. } => {
             let keys: Vec<&str> = fields.iter().map(|(key, _)| key.as_str()).collect();
@@ -154,6 +154,6 @@ pub(super) fn manual_edit_problem(source: &SourceText, step: &Step) -> Problem {
     let help = format!("open the file and {what}");
     Problem::error(Reason::ConfigInvalid, message)
         .help(help)
-        .of_server(&place.key)
+        .of_server(&location.key)
         .in_file(&source.path)
 }

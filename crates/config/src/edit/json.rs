@@ -13,22 +13,22 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
         root.set_value(CstInputValue::Object(Vec::new()));
     }
     let top = root.object_value()?;
-    let place = step.place();
-    let servers = top.object_value_or_create(&place.root)?;
+    let location = step.location();
+    let servers = top.object_value_or_create(&location.root)?;
     match step {
         Step::Put { fields, .. } => {
             let input = || {
                 CstInputValue::Object(fields.iter().map(|(k, v)| (k.clone(), input(v))).collect())
             };
-            match servers.get(&place.key) {
+            match servers.get(&location.key) {
                 Some(existing) => put(&existing.object_value()?, fields),
-                None => drop(servers.append(&place.key, input())),
+                None => drop(servers.append(&location.key, input())),
             }
         }
-        Step::Remove { .. } => servers.get(&place.key)?.remove(),
+        Step::Remove { .. } => servers.get(&location.key)?.remove(),
         Step::Set { path, value, .. } => {
             let (last, parents) = path.split_last()?;
-            let mut object = servers.object_value(&place.key)?;
+            let mut object = servers.object_value(&location.key)?;
             for key in parents {
                 object = object.object_value_or_create(key)?;
             }
@@ -39,9 +39,9 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
                 (None, None) => {}
             }
         }
-        Step::Entry { value, .. } => match (servers.get(&place.key), value) {
+        Step::Entry { value, .. } => match (servers.get(&location.key), value) {
             (Some(existing), Some(value)) => existing.set_value(input(value)),
-            (None, Some(value)) => drop(servers.append(&place.key, input(value))),
+            (None, Some(value)) => drop(servers.append(&location.key, input(value))),
             (Some(existing), None) => existing.remove(),
             (None, None) => {}
         },
@@ -53,7 +53,7 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     Some(text)
 }
 
-/// Sets exactly these fields. Remaining fields keep their place and comments.
+/// Sets exactly these fields. Remaining fields keep their location and comments.
 fn put(object: &CstObject, fields: &[(String, Value)]) {
     for property in object.properties() {
         let name = property.decoded_name();

@@ -8,6 +8,7 @@ mod toml;
 mod yaml;
 
 use std::path::Path;
+use std::time::Duration;
 
 use pegboard_model::{Limits, Policy, Reason, ServerName};
 use serde_json::Value;
@@ -17,7 +18,7 @@ use crate::file::{read_text, syntax_problem};
 use crate::problem::{Problem, shown_path};
 use crate::reader::ANNOTATIONS;
 use crate::text::{Format, SourceText};
-use plan::{Place, Step, find_server};
+use plan::{EntryLocation, Step, find_server};
 
 /// A server to write into a file. Values are written verbatim, so `${VAR}` stays a reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,14 @@ pub struct NewServer {
     pub category: Option<String>,
     /// Whether the server is enabled.
     pub enabled: bool,
+    /// Time of one call.
+    pub call_timeout: Option<Duration>,
+    /// Time from the start to the last page of its tools.
+    pub discovery_timeout: Option<Duration>,
+    /// Policies by tool name or pattern.
+    pub policies: Vec<(String, Policy)>,
+    /// Tools that stay available although a pattern in `policies` disables them.
+    pub available_tools: Vec<String>,
 }
 
 /// The transport of a new server.
@@ -72,6 +81,10 @@ impl NewServer {
             description: None,
             category: None,
             enabled: true,
+            call_timeout: None,
+            discovery_timeout: None,
+            policies: Vec::new(),
+            available_tools: Vec::new(),
         }
     }
 
@@ -93,6 +106,22 @@ impl NewServer {
                 .map(|(name, value)| (name.clone(), Value::from(value.clone())));
             (!pairs.is_empty()).then(|| Value::Object(map.collect()))
         };
+        let duration = |time: Option<Duration>| {
+            let ms = time?.as_millis();
+            Some(Value::from(match ms % 1000 {
+                0 => format!("{}s", ms / 1000),
+                _ => format!("{ms}ms"),
+            }))
+        };
+        let policies = self.policies.iter();
+        let policies: serde_json::Map<_, _> = policies
+            .map(|(pattern, policy)| (pattern.clone(), policy.as_str().into()))
+            .collect();
+        let tools = self.available_tools.iter();
+        let tools: serde_json::Map<_, _> = tools
+            .map(|tool| (tool.clone(), serde_json::json!({ "enabled": true })))
+            .collect();
+        let table = |map: serde_json::Map<String, Value>| (!map.is_empty()).then_some(map.into());
         let optional = [
             ("cwd", text(&self.cwd)),
             ("env", pairs(&self.env)),
@@ -101,6 +130,10 @@ impl NewServer {
             ("description", text(&self.description)),
             ("category", text(&self.category)),
             ("enabled", (!self.enabled).then_some(Value::Bool(false))),
+            ("call_timeout", duration(self.call_timeout)),
+            ("discovery_timeout", duration(self.discovery_timeout)),
+            ("policies", table(policies)),
+            ("tools", table(tools)),
         ];
         fields.extend(
             optional
@@ -122,7 +155,7 @@ impl NewServer {
 /// invalid. Fails too if the server exists and `replace` is `false`.
 pub fn add_server(file: &Path, server: &NewServer, replace: bool) -> Result<(), Problem> {
     edit(file, &server.name, |source, found| {
-        let place = match found {
+        let location = match found {
             Some(found) if replace => found,
             Some(found) => {
                 let at = found.key_start(source);
@@ -131,13 +164,49 @@ pub fn add_server(file: &Path, server: &NewServer, replace: bool) -> Result<(), 
                     .help("choose another name, or replace it explicitly")
                     .at(source, at));
             }
-            None => Place::new_in(source, &server.name),
+            None => EntryLocation::new_in(source, &server.name),
         };
         Ok(vec![Step::Put {
-            place,
+            location,
             fields: server.fields(),
         }])
     })
+}
+
+/// Returns the text of a new TOML file with one server, or `None` if a value cannot be written.
+pub(crate) fn new_server_text(server: &NewServer) -> Option<String> {
+    let location = EntryLocation {
+        root: "servers".to_owned(),
+        key: server.name.to_string(),
+    };
+    let fields = server.fields();
+    toml::apply("", &Step::Put { location, fields })
+}
+
+/// Adds several servers to a file in one edit: all of them, or none if one fails.
+///
+/// # Errors
+/// Fails as [`add_server`] without `replace`.
+pub fn add_servers(file: &Path, servers: &[NewServer]) -> Result<(), Problem> {
+    edit_file(file, |source| {
+        let mut steps = Vec::with_capacity(servers.len());
+        for server in servers {
+            if let Some(found) = find_server(source, &server.name)? {
+                let at = found.key_start(source);
+                let message = "a server of this name already exists";
+                return Err(Problem::error(Reason::ConfigDuplicate, message)
+                    .help("choose another name")
+                    .of_server(server.name.as_str())
+                    .at(source, at));
+            }
+            steps.push(Step::Put {
+                location: EntryLocation::new_in(source, &server.name),
+                fields: server.fields(),
+            });
+        }
+        Ok(steps)
+    })
+    .map(drop)
 }
 
 /// Removes a server from a file.
@@ -147,7 +216,7 @@ pub fn add_server(file: &Path, server: &NewServer, replace: bool) -> Result<(), 
 pub fn remove_server(file: &Path, name: &ServerName) -> Result<(), Problem> {
     edit(file, name, |_, found| {
         Ok(vec![Step::Remove {
-            place: require(file, name, found)?,
+            location: require(file, name, found)?,
         }])
     })
 }
@@ -158,14 +227,14 @@ pub fn remove_server(file: &Path, name: &ServerName) -> Result<(), Problem> {
 /// Fails as [`remove_server`].
 pub fn set_enabled(file: &Path, name: &ServerName, enabled: bool) -> Result<(), Problem> {
     edit(file, name, |source, found| {
-        let place = require(file, name, found)?;
+        let location = require(file, name, found)?;
         let has = |key: &str| {
-            place
+            location
                 .node(source)
                 .is_some_and(|server| server.get(key).is_some())
         };
         let set = |key: &str, value: bool| Step::Set {
-            place: place.clone(),
+            location: location.clone(),
             path: vec![key.to_owned()],
             value: Some(Value::Bool(value)),
         };
@@ -190,9 +259,9 @@ pub fn set_values(
     values: &serde_json::Map<String, Value>,
 ) -> Result<(), Problem> {
     edit(file, name, |_, found| {
-        let place = require(file, name, found)?;
+        let location = require(file, name, found)?;
         let steps = values.iter().map(|(key, value)| Step::Set {
-            place: place.clone(),
+            location: location.clone(),
             path: vec![key.clone()],
             value: (!value.is_null()).then(|| value.clone()),
         });
@@ -215,9 +284,13 @@ pub fn set_value(file: &Path, name: &ServerName, key: &str, value: &Value) -> Re
             .help("write a key as `ttl` or `env.NAME`"));
     }
     edit(file, name, |_, found| {
-        let place = require(file, name, found)?;
+        let location = require(file, name, found)?;
         let value = (!value.is_null()).then(|| value.clone());
-        Ok(vec![Step::Set { place, path, value }])
+        Ok(vec![Step::Set {
+            location,
+            path,
+            value,
+        }])
     })
 }
 
@@ -244,23 +317,23 @@ pub fn set_rule(
     }
     let value = policy.map(|policy| Value::from(policy.as_str()));
     let Some(name) = server else {
-        let place = Place {
+        let location = EntryLocation {
             root: "policies".to_owned(),
             key: pattern.to_owned(),
         };
         return edit_file(file, |source| {
-            let is_there = place.entry(source).is_some();
+            let is_there = location.entry(source).is_some();
             let wanted = value.is_some() || is_there;
             Ok(wanted
-                .then_some(Step::Entry { place, value })
+                .then_some(Step::Entry { location, value })
                 .into_iter()
                 .collect())
         });
     };
     let mut changed = false;
     edit(file, name, |source, found| {
-        let place = require(file, name, found)?;
-        let server = place.node(source);
+        let location = require(file, name, found)?;
+        let server = location.node(source);
         let has = |path: &[&str]| {
             let first = path.split_first();
             first.is_some_and(|(first, rest)| {
@@ -276,7 +349,7 @@ pub fn set_rule(
         let in_tools = has(&["tools", pattern, "policy"]) || short.is_some();
         let in_policies = has(&["policies", pattern]);
         let set = |path: &[&str]| Step::Set {
-            place: place.clone(),
+            location: location.clone(),
             path: path.iter().map(|key| (*key).to_owned()).collect(),
             value: value.clone(),
         };
@@ -298,7 +371,11 @@ pub fn set_rule(
 /// Content of a TOML or YAML file after its last server was removed. JSON keeps its braces.
 const EMPTY_FILE: &str = "# Pegboard configuration\n";
 
-fn require(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place, Problem> {
+fn require(
+    file: &Path,
+    name: &ServerName,
+    found: Option<EntryLocation>,
+) -> Result<EntryLocation, Problem> {
     found.ok_or_else(|| {
         let message = format!("`{}` does not define the server `{name}`", shown_path(file));
         Problem::error(Reason::ServerUnknown, message).in_file(file)
@@ -309,7 +386,7 @@ fn require(file: &Path, name: &ServerName, found: Option<Place>) -> Result<Place
 fn edit(
     file: &Path,
     name: &ServerName,
-    plan: impl FnOnce(&SourceText, Option<Place>) -> Result<Vec<Step>, Problem>,
+    plan: impl FnOnce(&SourceText, Option<EntryLocation>) -> Result<Vec<Step>, Problem>,
 ) -> Result<(), Problem> {
     edit_file(file, |source| {
         let found = find_server(source, name)?;

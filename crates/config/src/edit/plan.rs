@@ -11,7 +11,7 @@ use crate::text::SourceText;
 
 /// The location of an entry, by its keys as written.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct EntryLocation {
     /// `servers`, `mcpServers`, or another root table.
     pub(super) root: String,
     /// The server's name as written in the file.
@@ -23,38 +23,38 @@ pub(super) struct Place {
 pub(super) enum Step {
     /// Replaces all fields of a server.
     Put {
-        place: Place,
+        location: EntryLocation,
         fields: Vec<(String, Value)>,
     },
     Remove {
-        place: Place,
+        location: EntryLocation,
     },
     /// Sets or removes one value of a server.
     Set {
-        place: Place,
+        location: EntryLocation,
         path: Vec<String>,
         value: Option<Value>,
     },
-    /// Sets or removes one value of a root table. The place's key is the key in that table.
+    /// Sets or removes one value of a root table. The location's key is the key in that table.
     Entry {
-        place: Place,
+        location: EntryLocation,
         value: Option<Value>,
     },
 }
 
 impl Step {
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn location(&self) -> &EntryLocation {
         match self {
-            Self::Put { place, .. }
-            | Self::Remove { place }
-            | Self::Set { place, .. }
-            | Self::Entry { place, .. } => place,
+            Self::Put { location, .. }
+            | Self::Remove { location }
+            | Self::Set { location, .. }
+            | Self::Entry { location, .. } => location,
         }
     }
 }
 
-impl Place {
-    /// Returns the place for a new server: in the existing table, or in `servers`.
+impl EntryLocation {
+    /// Returns the location for a new server: in the existing table, or in `servers`.
     pub(super) fn new_in(source: &SourceText, name: &ServerName) -> Self {
         let has = |root: &str| source.tree().is_some_and(|tree| tree.get(root).is_some());
         let foreign = source
@@ -89,8 +89,8 @@ impl Place {
 pub(super) fn find_server(
     source: &SourceText,
     name: &ServerName,
-) -> Result<Option<Place>, Problem> {
-    let mut found: Vec<(Place, usize)> = Vec::new();
+) -> Result<Option<EntryLocation>, Problem> {
+    let mut found: Vec<(EntryLocation, usize)> = Vec::new();
     for root in source.tree().map(Node::entries).unwrap_or_default() {
         let lenient = match root.key.as_str() {
             "servers" => is_client_file(source),
@@ -104,7 +104,7 @@ pub(super) fn find_server(
             };
             if matches {
                 found.push((
-                    Place {
+                    EntryLocation {
                         root: root.key.clone(),
                         key: entry.key.clone(),
                     },
@@ -113,8 +113,8 @@ pub(super) fn find_server(
             }
         }
     }
-    if let [(_, first), (place, second), ..] = found.as_slice() {
-        let key = UntrustedText::new(&place.key).shortened(60).to_string();
+    if let [(_, first), (location, second), ..] = found.as_slice() {
+        let key = UntrustedText::new(&location.key).shortened(60).to_string();
         let (one, two) = (source.line_of(*first), source.line_of(*second));
         let message = format!("`{key}` is defined twice, on line {one} and on line {two}");
         let help = "remove one of them by hand first";
@@ -122,5 +122,5 @@ pub(super) fn find_server(
             .help(help)
             .at(source, *second));
     }
-    Ok(found.into_iter().next().map(|(place, _)| place))
+    Ok(found.into_iter().next().map(|(location, _)| location))
 }

@@ -9,15 +9,15 @@ use super::plan::Step;
 pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let is_new = document.as_table().is_empty() && text.trim().is_empty();
-    let place = step.place();
+    let location = step.location();
     if let Step::Entry { value, .. } = step {
         let table = document
-            .entry(&place.root)
+            .entry(&location.root)
             .or_insert_with(|| Item::Table(Table::new()))
             .as_table_like_mut()?;
         match value {
-            Some(value) => assign(table, &place.key, value)?,
-            None => drop(table.remove(&place.key)),
+            Some(value) => assign(table, &location.key, value)?,
+            None => drop(table.remove(&location.key)),
         }
         return Some(document.to_string());
     }
@@ -26,30 +26,32 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
         table.set_implicit(true);
         Item::Table(table)
     };
-    let is_inline = document.get(&place.root).is_some_and(Item::is_inline_table);
+    let is_inline = document
+        .get(&location.root)
+        .is_some_and(Item::is_inline_table);
     let servers = document
-        .entry(&place.root)
+        .entry(&location.root)
         .or_insert_with(implicit)
         .as_table_like_mut()?;
     match step {
-        Step::Put { fields, .. } => match servers.get_mut(&place.key) {
+        Step::Put { fields, .. } => match servers.get_mut(&location.key) {
             Some(existing) => put(existing.as_table_like_mut()?, fields)?,
             None if is_inline => {
                 let mut table = InlineTable::new();
                 put(&mut table, fields)?;
-                servers.insert(&place.key, Item::Value(table.into()));
+                servers.insert(&location.key, Item::Value(table.into()));
             }
             None => {
                 let mut table = Table::new();
                 put(&mut table, fields)?;
                 table.decor_mut().set_prefix(if is_new { "" } else { "\n" });
-                servers.insert(&place.key, Item::Table(table));
+                servers.insert(&location.key, Item::Table(table));
             }
         },
-        Step::Remove { .. } => drop(servers.remove(&place.key)?),
+        Step::Remove { .. } => drop(servers.remove(&location.key)?),
         Step::Set { path, value, .. } => {
             let (last, parents) = path.split_last()?;
-            let mut table = servers.get_mut(&place.key)?.as_table_like_mut()?;
+            let mut table = servers.get_mut(&location.key)?.as_table_like_mut()?;
             for key in parents {
                 if table.get(key).is_none() {
                     table.insert(key, Item::Value(InlineTable::new().into()));
@@ -66,7 +68,7 @@ pub(super) fn apply(text: &str, step: &Step) -> Option<String> {
     Some(document.to_string())
 }
 
-/// Sets exactly these fields. Remaining fields keep their place and comments.
+/// Sets exactly these fields. Remaining fields keep their location and comments.
 fn put(table: &mut dyn TableLike, fields: &[(String, Value)]) -> Option<()> {
     let keys: Vec<String> = table.iter().map(|(key, _)| key.to_owned()).collect();
     for key in keys

@@ -4,66 +4,82 @@
 use serde_json::Value;
 
 use super::check::set_json;
-use super::plan::{Place, Step};
+use super::plan::{EntryLocation, Step};
 use crate::node::{Entry, Node, Value as NodeValue};
 use crate::text::SourceText;
 
 /// Returns the edited text, or `None` if the file's form does not permit the change.
 pub(super) fn apply(source: &SourceText, step: &Step) -> Option<String> {
     match step {
-        Step::Put { place, fields } => match place.entry(source) {
+        Step::Put { location, fields } => match location.entry(source) {
             Some(entry) => {
                 let (start, end) = entry_lines(source, entry)?;
-                let block = server_block(&place.key, fields, indent_of(source, entry)?)?;
+                let block = server_block(&location.key, fields, indent_of(source, entry)?)?;
                 Some(spliced(source, start, end, &block))
             }
-            None => add(source, place, fields),
+            None => add(source, location, fields),
         },
-        Step::Remove { place } => {
-            let (start, end) = entry_lines(source, place.entry(source)?)?;
+        Step::Remove { location } => {
+            let (start, end) = entry_lines(source, location.entry(source)?)?;
             Some(spliced(source, start, end, ""))
         }
-        Step::Set { place, path, value } => {
-            let server = place.entry(source)?;
+        Step::Set {
+            location,
+            path,
+            value,
+        } => {
+            let server = location.entry(source)?;
             set(source, server, path, value.as_ref())
         }
-        Step::Entry { place, value } => entry(source, place, value.as_ref()),
+        Step::Entry { location, value } => entry(source, location, value.as_ref()),
     }
 }
 
 /// Sets or removes a value of a root table.
-fn entry(source: &SourceText, place: &Place, value: Option<&Value>) -> Option<String> {
+fn entry(source: &SourceText, location: &EntryLocation, value: Option<&Value>) -> Option<String> {
     let tree = source.tree()?;
-    let table = tree.get(&place.root);
+    let table = tree.get(&location.root);
     match (table, value) {
         (Some(table), _) if !table.node.entries().is_empty() => {
-            set(source, table, std::slice::from_ref(&place.key), value)
+            set(source, table, std::slice::from_ref(&location.key), value)
         }
         (_, None) => Some(source.text.clone()),
         (Some(table), Some(value)) if table.node.value == NodeValue::Null => {
             let at = entry_lines(source, table)?.1;
-            let line = field_line(&place.key, value, indent_of(source, table)? + 2)?;
+            let line = field_line(&location.key, value, indent_of(source, table)? + 2)?;
             Some(spliced(source, at, at, &line))
         }
         (Some(_), Some(_)) => None,
         (None, Some(value)) => {
-            if !tree.is_empty() && source.place(tree.start).1 != 1 {
+            if !tree.is_empty() && source.line_and_column(tree.start).1 != 1 {
                 return None;
             }
             let end = source.text.len();
-            let block = format!("{}:\n{}", place.root, field_line(&place.key, value, 2)?);
+            let block = format!(
+                "{}:\n{}",
+                location.root,
+                field_line(&location.key, value, 2)?
+            );
             Some(spliced(source, end, end, &block))
         }
     }
 }
 
-fn add(source: &SourceText, place: &Place, fields: &[(String, Value)]) -> Option<String> {
+fn add(
+    source: &SourceText,
+    location: &EntryLocation,
+    fields: &[(String, Value)],
+) -> Option<String> {
     let tree = source.tree()?;
-    let Some(root) = tree.get(&place.root) else {
-        if !tree.is_empty() && source.place(tree.start).1 != 1 {
+    let Some(root) = tree.get(&location.root) else {
+        if !tree.is_empty() && source.line_and_column(tree.start).1 != 1 {
             return None;
         }
-        let block = format!("{}:\n{}", place.root, server_block(&place.key, fields, 2)?);
+        let block = format!(
+            "{}:\n{}",
+            location.root,
+            server_block(&location.key, fields, 2)?
+        );
         return Some(spliced(
             source,
             source.text.len(),
@@ -82,7 +98,7 @@ fn add(source: &SourceText, place: &Place, fields: &[(String, Value)]) -> Option
         source,
         at,
         at,
-        &server_block(&place.key, fields, indent)?,
+        &server_block(&location.key, fields, indent)?,
     ))
 }
 

@@ -326,7 +326,7 @@ fn check_refusal(
 }
 
 #[test]
-fn r_cfg_06_what_cannot_be_changed_safely_is_refused_and_left_alone() {
+fn r_cfg_06_an_edit_that_is_not_safe_is_refused_and_changes_nothing() {
     let add = |path: &PathBuf| add_server(path, &files_server(), false);
     check_refusal("config.toml", "[servers", add, Reason::ConfigParse);
     check_refusal("config.json", "[1]", add, Reason::ConfigInvalid);

@@ -92,7 +92,7 @@ fn r_cfg_01_one_file_can_replace_all_layers() {
     fixture.options.config_file = Some(file.clone());
     let loaded = fixture.load();
     assert_eq!(names(&loaded), ["only"]);
-    assert_eq!(server(&loaded, "only").approval, TrustState::Granted);
+    assert_eq!(server(&loaded, "only").trust_state, TrustState::Granted);
     assert_eq!((loaded.edit_target, loaded.project), (file, None));
     fixture.options.config_file = Some("missing.toml".into());
     assert_eq!(short(&fixture.load()), ["error CONFIG_IO -:-"]);
@@ -153,15 +153,15 @@ fn servers_of_a_project_are_pending_until_they_are_trusted() {
         r#"{"mcpServers":{"theirs":{"command":"b","args":["1"]}}}"#,
     );
     let loaded = fixture.load();
-    assert_eq!(server(&loaded, "mine").approval, TrustState::Granted);
+    assert_eq!(server(&loaded, "mine").trust_state, TrustState::Granted);
     let theirs = server(&loaded, "theirs");
-    assert_eq!(theirs.approval, TrustState::Pending);
-    let mut agreements = TrustStore::open(&fixture.paths().state_dir);
-    agreements
+    assert_eq!(theirs.trust_state, TrustState::Pending);
+    let mut trust_store = TrustStore::open(&fixture.paths().state_dir);
+    trust_store
         .grant(loaded.project.as_ref().unwrap(), &theirs.name, &theirs.hash)
         .unwrap();
     assert_eq!(
-        server(&fixture.load(), "theirs").approval,
+        server(&fixture.load(), "theirs").trust_state,
         TrustState::Granted
     );
     let fixture = fixture.project(
@@ -169,7 +169,7 @@ fn servers_of_a_project_are_pending_until_they_are_trusted() {
         r#"{"mcpServers":{"theirs":{"command":"b","args":["2"]}}}"#,
     );
     assert_eq!(
-        server(&fixture.load(), "theirs").approval,
+        server(&fixture.load(), "theirs").trust_state,
         TrustState::Changed
     );
 }

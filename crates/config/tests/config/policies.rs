@@ -249,3 +249,44 @@ fn r_sec_11_only_the_users_own_file_widens_what_a_server_may_request_from_client
     let fixture = Fixture::new().project(".pegboard/config.toml", widened);
     assert_eq!(requests(&fixture, "c"), (true, false));
 }
+
+#[test]
+fn r_share_03_a_project_file_only_narrows_who_shares_a_server() {
+    let share = |fixture: &Fixture, name: &str| {
+        let loaded = fixture.load();
+        loaded.servers[&ServerName::parse(name).unwrap()]
+            .share
+            .as_str()
+    };
+    let own = "[servers.a]\ncommand = 'a'\n[servers.b]\ncommand = 'b'\nshare = 'user'\n\
+               [servers.c]\ncommand = 'c'\nshare = 'session'\n";
+    let fixture = Fixture::with("config.toml", own);
+    assert_eq!(share(&fixture, "a"), "auto");
+    assert_eq!(share(&fixture, "b"), "user");
+    let with_share = fixture.load();
+    let without = Fixture::with("config.toml", "[servers.b]\ncommand = 'b'\n").load();
+    let b = ServerName::parse("b").unwrap();
+    assert_eq!(
+        with_share.servers[&b].hash, without.servers[&b].hash,
+        "`share` does not change what a server is"
+    );
+
+    let project = "[servers.a]\ncommand = 'x'\nshare = 'user'\n[servers.b]\ncommand = 'x'\nshare = 'session'\n\
+                   [servers.c]\ncommand = 'x'\nshare = 'project'\n[servers.d]\ncommand = 'x'\nshare = 'project'\n";
+    let fixture = Fixture::with("config.toml", own).project(".pegboard/config.toml", project);
+    assert_eq!(share(&fixture, "a"), "project");
+    assert_eq!(share(&fixture, "b"), "session");
+    assert_eq!(share(&fixture, "c"), "session");
+    assert_eq!(share(&fixture, "d"), "project");
+    let problems = fixture.load().problems;
+    let narrowed = problems
+        .iter()
+        .filter(|problem| problem.message.contains("so widely"));
+    let servers: Vec<_> = narrowed.map(|problem| problem.server.as_deref()).collect();
+    assert_eq!(servers, [Some("a"), Some("c")], "{problems:?}");
+
+    let unknown =
+        Fixture::with("config.toml", "[servers.a]\ncommand = 'a'\nshare = 'all'\n").load();
+    let message = &unknown.problems[0].message;
+    assert!(message.contains("share"), "{message}");
+}

@@ -106,7 +106,7 @@ fn r_cfg_04_mistakes_in_profiles_are_reported_with_their_place_and_a_fix() {
 }
 
 #[test]
-fn r_cfg_04_a_bad_profile_costs_only_itself_and_a_typo_never_shows_more() {
+fn r_cfg_04_a_bad_profile_is_rejected_alone_and_a_typo_never_widens_it() {
     let text = "[profiles.bad]\nmode = 7\n[profiles.good]\nservers = ['nothing_here']\n";
     let loaded = fixture(text).load();
     assert_eq!(loaded.servers.len(), 2);

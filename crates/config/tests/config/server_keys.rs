@@ -261,7 +261,7 @@ fn check_client_server(body: &str, expected: &str, problems: &[&str]) {
 }
 
 #[test]
-fn r_cfg_02_what_other_clients_write_is_understood() {
+fn r_cfg_02_files_of_other_clients_are_parsed() {
     check_client_server(r#"{"command":"x","disabled":true}"#, "x false 60s", &[]);
     check_client_server(
         r#"{"command":"x","disabled":false,"alwaysAllow":["t"],"autoApprove":["t"]}"#,
@@ -344,7 +344,7 @@ fn r_cfg_02_what_other_clients_write_is_understood() {
 }
 
 #[test]
-fn r_cfg_04_a_wrong_value_costs_only_its_server() {
+fn r_cfg_04_a_wrong_value_disables_only_its_server() {
     let wrong = [
         "command = 1\nargs = 'x'",
         "command = ''",
@@ -484,7 +484,7 @@ fn r_cfg_02_relative_paths_start_from_the_file() {
 }
 
 #[test]
-fn unpinned_launchers_are_advised_against_but_work() {
+fn unpinned_launchers_get_a_warning_but_work() {
     let loaded = Fixture::with(
         "config.toml",
         "[servers.a]\ncommand = 'npx'\nargs = ['-y', 'x@latest']",

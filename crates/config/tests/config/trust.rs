@@ -112,25 +112,25 @@ fn r_sec_07_a_variable_that_reaches_the_server_by_its_name_or_by_env_allow_is_na
 }
 
 #[test]
-fn r_sec_07_a_variable_that_comes_or_goes_after_trust_needs_trust_again() {
+fn r_sec_07_an_added_or_removed_variable_needs_trust_again() {
     let without = project(json!({"openai": {"command": "node"}}));
     let trust = |fixture: &Fixture| {
         let loaded = fixture.load();
         let spec = server(&loaded, "openai");
-        let mut agreements = TrustStore::open(&fixture.paths().state_dir);
+        let mut trust_store = TrustStore::open(&fixture.paths().state_dir);
         let folder = loaded.project.as_deref().unwrap();
-        agreements.grant(folder, &spec.name, &spec.hash).unwrap();
+        trust_store.grant(folder, &spec.name, &spec.hash).unwrap();
     };
-    let approval = |fixture: &Fixture| server(&fixture.load(), "openai").approval;
+    let trust_state = |fixture: &Fixture| server(&fixture.load(), "openai").trust_state;
     trust(&without);
-    assert_eq!(approval(&without), TrustState::Granted);
+    assert_eq!(trust_state(&without), TrustState::Granted);
     let with = without.var("OPENAI_API_KEY", "canary");
-    assert_eq!(approval(&with), TrustState::Changed, "it came");
+    assert_eq!(trust_state(&with), TrustState::Changed, "it came");
     trust(&with);
-    assert_eq!(approval(&with), TrustState::Granted);
+    assert_eq!(trust_state(&with), TrustState::Granted);
     let mut without = with;
     without.env.vars.clear();
-    assert_eq!(approval(&without), TrustState::Changed, "it went");
+    assert_eq!(trust_state(&without), TrustState::Changed, "it went");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn r_sec_07_a_review_says_which_own_server_is_replaced() {
 }
 
 #[test]
-fn r_sec_07_what_cannot_be_shown_completely_cannot_be_trusted() {
+fn r_sec_07_a_definition_that_cannot_be_shown_completely_cannot_be_trusted() {
     let fixture = project(json!({
         "long": {"command": "sh", "env": {"X": "x".repeat(60_000)}},
         "many": {"command": "sh", "args": vec!["word"; 12_000]},
@@ -168,16 +168,16 @@ fn r_sec_07_what_cannot_be_shown_completely_cannot_be_trusted() {
         assert!(error.message.contains("50000"), "{}", error.message);
     }
     assert!(review(&loaded, "whole").check().is_ok());
-    let mut agreements = TrustStore::open(&fixture.paths().state_dir);
+    let mut trust_store = TrustStore::open(&fixture.paths().state_dir);
     for name in ["long", "whole"] {
         let spec = server(&loaded, name);
-        agreements
+        trust_store
             .grant(&fixture.env.working_dir, &spec.name, &spec.hash)
             .unwrap();
     }
     let loaded = fixture.load();
-    assert_eq!(server(&loaded, "whole").approval, TrustState::Granted);
-    assert_eq!(server(&loaded, "long").approval, TrustState::Pending);
+    assert_eq!(server(&loaded, "whole").trust_state, TrustState::Granted);
+    assert_eq!(server(&loaded, "long").trust_state, TrustState::Pending);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn r_cfg_04_a_file_without_content_is_reported() {
 
 #[cfg(unix)]
 #[test]
-fn r_cfg_04_what_is_not_a_regular_file_is_named_and_never_waited_for() {
+fn r_cfg_04_special_files_are_reported_and_never_waited_for() {
     let pipe = |path: &std::path::Path| {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
@@ -65,6 +65,6 @@ fn r_cfg_04_what_is_not_a_regular_file_is_named_and_never_waited_for() {
     check(&fixture, "secrets.json", "is a named pipe");
 
     let fixture = Fixture::new().project(".mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
-    pipe(&fixture.paths().state_dir.join("agreements.json"));
-    check(&fixture, "agreements.json", "is a named pipe");
+    pipe(&fixture.paths().state_dir.join("trust.json"));
+    check(&fixture, "trust.json", "is a named pipe");
 }

@@ -11,8 +11,12 @@ use pegboard_model::Limits;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use super::HttpState;
 use super::event_stream::EventStream;
+use super::headers;
+use super::legacy::SessionRef;
 use super::pending::ResponseFuture;
+use super::replay::ReplayStore;
 use crate::conversation::lock;
 use crate::response::{Response, code, rpc};
 
@@ -43,10 +47,11 @@ struct Request {
 
 /// What a request needs to continue without its connection.
 pub(super) struct DetachedContext {
-    pub(super) abandoned: Arc<AbandonedRequests>,
-    pub(super) session: Arc<str>,
+    abandoned: Arc<AbandonedRequests>,
+    replay: Arc<ReplayStore>,
+    session: SessionRef,
     /// The id of the request, or the ids of all requests of a batch.
-    pub(super) ids: RequestIds,
+    ids: RequestIds,
 }
 
 /// The ids that an error response must contain.
@@ -72,12 +77,30 @@ impl RequestIds {
 }
 
 impl DetachedContext {
+    pub(super) fn new(state: &HttpState, session: SessionRef, ids: RequestIds) -> Self {
+        Self {
+            abandoned: state.abandoned.clone(),
+            replay: state.replay.clone(),
+            session,
+            ids,
+        }
+    }
+
+    /// Keeps the stream of a request for a client that reconnects. Called before the client reads it.
+    pub(super) fn keep_stream(&self, stream: &Arc<EventStream>) {
+        let SessionRef { id, conversation } = &self.session;
+        if headers::supports_priming(conversation.revision()) {
+            stream.prime();
+        }
+        self.replay.get(id, conversation).insert(stream.clone());
+    }
+
     /// Continues a request whose connection is closed, until it completes or is cancelled.
     pub(super) fn detach(self, response: ResponseFuture, stream: Arc<EventStream>) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        let (guard, evicted) = self.abandoned.add(&self.session, &stream);
+        let (guard, evicted) = self.abandoned.add(&self.session.id, &stream);
         runtime.spawn(async move {
             let outcome = tokio::select! {
                 biased;

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn r_sec_03_only_the_right_token_opens_and_a_new_one_counts_at_once() {
+    fn r_sec_03_only_the_current_token_is_accepted() {
         let access = access();
         let check = |value: &str| {
             let mut headers = HeaderMap::new();

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn r_gate_01_a_new_reader_takes_the_place_of_the_one_before() {
+    fn r_gate_01_a_new_reader_replaces_the_previous_one() {
         let stream = named("g");
         let mut first = stream.reader(None);
         assert_eq!(read(&mut first), vec![]);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn r_gate_01_neither_read_nor_unread_events_grow_without_end() {
+    fn r_gate_01_read_and_unread_events_are_bounded() {
         let stream = named("c");
         let mut reader = stream.reader(None);
         for _ in 0..50 {

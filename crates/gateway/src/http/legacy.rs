@@ -1,4 +1,4 @@
-//! Handles requests of the revisions with sessions.
+//! Handles requests of the revisions with sessions. An `Err` is a response that needs no further work.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use super::HttpState;
 use super::abandoned::{DetachedContext, RequestIds};
+use super::endpoint::no_such_profile;
 use super::event_stream::EventStream;
 use super::headers::{self, SESSION, check_legacy_version};
 use super::parts_body::into_http;
-use super::pending::{PendingResponse, ResponseFuture};
-use super::post::no_such_profile;
+use super::pending::PendingResponse;
 use super::refusal::{empty, protocol_error};
 use crate::batch::{self, BATCH_REVISION};
 use crate::conversation::Conversation;
@@ -30,10 +30,10 @@ pub(super) async fn handle(
     profile: &str,
     headers: &HeaderMap,
     message: Message,
-) -> Result<Response, Response> {
+) -> Result<PendingResponse, Response> {
     if message.kind() == MessageKind::Request && message.method() == "initialize" {
         // Boxed, so that the future of every other message stays small.
-        return Box::pin(start(state, profile, message)).await;
+        return Err(Box::pin(start(state, profile, message)).await);
     }
     check_legacy_version(headers)?;
     let refuse = |status: StatusCode, code, why: &str| match message.kind() {
@@ -43,23 +43,23 @@ pub(super) async fn handle(
     let session = find(state, profile, headers, refuse)?;
     if message.kind() != MessageKind::Request {
         session.conversation.receive(message);
-        return Ok(empty(StatusCode::ACCEPTED));
+        return Err(empty(StatusCode::ACCEPTED));
     }
     let conversation = session.conversation.clone();
     let ids = RequestIds::One(message.id().map(ToOwned::to_owned));
-    let response = |stream: Arc<EventStream>| -> ResponseFuture {
-        Box::pin(conversation.handle(message, stream))
-    };
-    Ok(respond(state, &session, ids, response).await)
+    let stream = Arc::new(EventStream::resumable(&state.limits));
+    let response = conversation.handle(message, stream.clone());
+    let detached = DetachedContext::new(state, session, ids);
+    Ok(PendingResponse::new(response, stream, Some(detached)))
 }
 
 /// Handles a batch, which only one revision has.
-pub(super) async fn handle_batch(
+pub(super) fn handle_batch(
     state: &HttpState,
     profile: &str,
     headers: &HeaderMap,
     text: Bytes,
-) -> Result<Response, Response> {
+) -> Result<PendingResponse, Response> {
     let no_batches = || {
         let why = "only revision 2025-03-26 has batches; send one message per request";
         let status = StatusCode::BAD_REQUEST;
@@ -79,20 +79,21 @@ pub(super) async fn handle_batch(
         for message in batch.into_iter().flatten() {
             conversation.receive(message);
         }
-        return Ok(empty(StatusCode::ACCEPTED));
+        return Err(empty(StatusCode::ACCEPTED));
     }
     let ids = batch.iter().flatten().filter_map(Message::id);
     let ids = RequestIds::Batch(ids.map(ToOwned::to_owned).collect());
-    let response = |stream: Arc<EventStream>| -> ResponseFuture {
-        Box::pin(batch::handle_batch(conversation, batch, stream))
-    };
-    Ok(respond(state, &session, ids, response).await)
+    let stream = Arc::new(EventStream::resumable(&state.limits));
+    let response = batch::handle_batch(conversation, batch, stream.clone());
+    let detached = DetachedContext::new(state, session, ids);
+    Ok(PendingResponse::new(response, stream, Some(detached)))
 }
 
 /// Handles the handshake and returns the session id in a header.
-async fn start(state: &HttpState, profile: &str, message: Message) -> Result<Response, Response> {
-    let conversation = state.gateway.begin(profile);
-    let conversation = conversation.ok_or_else(|| no_such_profile(state))?;
+async fn start(state: &HttpState, profile: &str, message: Message) -> Response {
+    let Some(conversation) = state.gateway.begin(profile) else {
+        return no_such_profile(state);
+    };
     let sink = Arc::new(EventStream::ephemeral(&state.limits));
     let response = conversation.clone().handle(message, sink).await;
     let mut response = match response {
@@ -104,7 +105,7 @@ async fn start(state: &HttpState, profile: &str, message: Message) -> Result<Res
         let headers = response.headers_mut();
         headers.insert(SESSION, id);
     }
-    Ok(response)
+    response
 }
 
 /// Finds the session in the headers, or returns an error response.
@@ -128,28 +129,4 @@ pub(super) fn find(
             Err(refuse(StatusCode::NOT_FOUND, code::SESSION_NOT_FOUND, why))
         }
     }
-}
-
-/// Runs a request that continues for a while after its connection closes. Its response is kept.
-async fn respond(
-    state: &HttpState,
-    session: &SessionRef,
-    ids: RequestIds,
-    response: impl FnOnce(Arc<EventStream>) -> ResponseFuture,
-) -> Response {
-    let stream = Arc::new(EventStream::resumable(&state.limits));
-    let detached = DetachedContext {
-        abandoned: state.abandoned.clone(),
-        session: session.id.clone(),
-        ids,
-    };
-    let call = PendingResponse::resumable(response(stream.clone()), stream, detached);
-    call.respond(&state.response_timer, |stream| {
-        if headers::supports_priming(session.conversation.revision()) {
-            stream.prime();
-        }
-        let streams = state.replay.get(&session.id, &session.conversation);
-        streams.insert(stream.clone());
-    })
-    .await
 }

@@ -7,6 +7,7 @@ mod abandoned;
 mod access;
 mod body;
 mod connections;
+mod endpoint;
 mod event;
 mod event_stream;
 mod headers;
@@ -17,7 +18,6 @@ mod modern;
 mod origin;
 mod parts_body;
 mod pending;
-mod post;
 mod principal;
 mod refusal;
 mod replay;
@@ -30,11 +30,6 @@ mod token;
 
 use std::sync::Arc;
 
-use axum::body::HttpBody;
-use axum::http::Method;
-use axum::http::request::Parts;
-use axum::response::Response;
-use bytes::Bytes;
 use pegboard_model::Limits;
 use pegboard_upstream::ByteBudget;
 
@@ -81,19 +76,6 @@ impl HttpState {
             abandoned: Arc::new(abandoned::AbandonedRequests::new(limits.clone())),
             limits,
             response_timer: Arc::default(),
-        }
-    }
-
-    /// Handles a request to the MCP endpoint.
-    async fn handle(&self, head: Parts, body: impl HttpBody<Data = Bytes> + Unpin) -> Response {
-        let response = match head.method {
-            Method::POST => post::handle(self, &head, body).await,
-            Method::GET => session::open(self, head.uri.path(), &head.headers),
-            Method::DELETE => session::end(self, head.uri.path(), &head.headers),
-            _ => Err(session::only_post()),
-        };
-        match response {
-            Ok(response) | Err(response) => response,
         }
     }
 }

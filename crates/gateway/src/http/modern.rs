@@ -1,4 +1,5 @@
-//! Handles requests of the stateless revisions. Each request is independent and ends with its connection.
+//! Handles requests of the stateless revisions. Each request is independent and ends with its connection. An
+//! `Err` is a response that needs no further work.
 
 use std::sync::Arc;
 
@@ -6,26 +7,26 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::HttpState;
+use super::endpoint::no_such_profile;
 use super::event_stream::EventStream;
 use super::headers::check_matches_body;
 use super::mirrored::check_arguments;
 use super::parts_body::into_http;
 use super::pending::PendingResponse;
-use super::post::no_such_profile;
 use super::refusal::{empty, protocol_error};
 use crate::message::{Message, MessageKind};
 use crate::response::code;
 
-pub(super) async fn handle(
+pub(super) fn handle(
     state: &HttpState,
     profile: &str,
     headers: &HeaderMap,
     message: Message,
-) -> Result<Response, Response> {
+) -> Result<PendingResponse, Response> {
     match message.kind() {
         MessageKind::Request => {}
         // Closing the stream cancels a request here, so notifications are ignored.
-        MessageKind::Notification => return Ok(empty(StatusCode::ACCEPTED)),
+        MessageKind::Notification => return Err(empty(StatusCode::ACCEPTED)),
         MessageKind::Response => {
             let why = "this revision has no responses from clients; retry the request with `inputResponses`";
             let status = StatusCode::BAD_REQUEST;
@@ -37,7 +38,6 @@ pub(super) async fn handle(
     let conversation = state.gateway.begin(profile);
     let conversation = conversation.ok_or_else(|| no_such_profile(state))?;
     let stream = Arc::new(EventStream::ephemeral(&state.limits));
-    let response = Box::pin(conversation.handle(message, stream.clone()));
-    let call = PendingResponse::ephemeral(response, stream);
-    Ok(call.respond(&state.response_timer, |_| ()).await)
+    let response = conversation.handle(message, stream.clone());
+    Ok(PendingResponse::new(response, stream, None))
 }

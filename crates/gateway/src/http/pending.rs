@@ -12,6 +12,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 use hyper::body::Frame;
 use tokio::time::{Instant, Sleep};
 
@@ -29,97 +31,66 @@ const PLAIN_RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The future of a response.
-pub(super) type ResponseFuture = Pin<Box<dyn Future<Output = Option<crate::Response>> + Send>>;
+pub(super) type ResponseFuture = Fuse<BoxFuture<'static, Option<crate::Response>>>;
 
 /// A request in progress.
 pub(super) struct PendingResponse {
-    response: Option<ResponseFuture>,
+    response: ResponseFuture,
     stream: Arc<EventStream>,
     /// How the request continues after its connection closes. `None` if it ends then.
     detached: Option<DetachedContext>,
 }
 
 impl PendingResponse {
-    /// A request that ends with its connection.
-    pub(super) fn ephemeral(response: ResponseFuture, stream: Arc<EventStream>) -> Self {
-        Self {
-            response: Some(response),
-            stream,
-            detached: None,
-        }
-    }
-
-    /// A request that continues for a while without its connection. Its response is kept in the stream.
-    pub(super) fn resumable(
-        response: ResponseFuture,
+    /// Creates it. A response without a connection is kept in the stream if `detached` is given.
+    pub(super) fn new(
+        response: impl Future<Output = Option<crate::Response>> + Send + 'static,
         stream: Arc<EventStream>,
-        detached: DetachedContext,
+        detached: Option<DetachedContext>,
     ) -> Self {
         Self {
-            response: Some(response),
+            response: response.boxed().fuse(),
             stream,
-            detached: Some(detached),
+            detached,
         }
     }
 
-    /// Waits for the HTTP response. Calls `before_stream` before it becomes a stream.
-    pub(super) async fn respond(
-        mut self,
-        response_timer: &Arc<ResponseTimer>,
-        before_stream: impl FnOnce(&Arc<EventStream>),
-    ) -> Response {
+    /// Waits for the HTTP response: plain, or a stream if messages precede it or it takes long.
+    pub(super) async fn respond(mut self, response_timer: &Arc<ResponseTimer>) -> Response {
         let mut wait = None;
-        let first =
-            std::future::poll_fn(|context| self.poll_first(response_timer, &mut wait, context))
-                .await;
+        let first = std::future::poll_fn(|context| {
+            if let Poll::Ready(response) = self.response.poll_unpin(context) {
+                return Poll::Ready(FirstOutput::Response(response));
+            }
+            if self.stream.poll_waiting(context).is_ready() {
+                return Poll::Ready(FirstOutput::Stream);
+            }
+            match &wait {
+                Some(wait) => TimerGuard::poll_elapsed(wait, context).map(|()| FirstOutput::Stream),
+                None => {
+                    wait = Some(response_timer.register(PLAIN_RESPONSE_TIMEOUT, context));
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
         drop(wait);
         match first {
             FirstOutput::Response(Some(response)) if !self.stream.has_unread() => {
                 into_http(response)
             }
             FirstOutput::Response(None) if !self.stream.has_unread() => empty(StatusCode::ACCEPTED),
-            FirstOutput::Response(response) => {
-                before_stream(&self.stream);
-                self.finish(response);
-                self.into_stream()
-            }
-            FirstOutput::Stream => {
-                before_stream(&self.stream);
-                self.into_stream()
-            }
-        }
-    }
-
-    fn poll_first(
-        &mut self,
-        response_timer: &Arc<ResponseTimer>,
-        wait: &mut Option<TimerGuard>,
-        context: &mut Context<'_>,
-    ) -> Poll<FirstOutput> {
-        if let Poll::Ready(response) = self.poll_response(context) {
-            return Poll::Ready(FirstOutput::Response(response));
-        }
-        if self.stream.poll_waiting(context).is_ready() {
-            return Poll::Ready(FirstOutput::Stream);
-        }
-        match wait {
-            Some(wait) => wait.poll_elapsed(context).map(|()| FirstOutput::Stream),
-            None => {
-                *wait = Some(response_timer.register(PLAIN_RESPONSE_TIMEOUT, context));
-                Poll::Pending
+            first => {
+                if let Some(detached) = &self.detached {
+                    detached.keep_stream(&self.stream);
+                }
+                if let FirstOutput::Response(response) = first {
+                    self.finish(response);
+                }
+                let reader = self.stream.reader(None);
+                event_stream(EventBody::of_call(reader, self))
             }
         }
-    }
-
-    fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<Option<crate::Response>> {
-        let Some(response) = &mut self.response else {
-            return Poll::Pending;
-        };
-        let polled = response.as_mut().poll(context);
-        if polled.is_ready() {
-            self.response = None;
-        }
-        polled
     }
 
     fn finish(&self, response: Option<crate::Response>) {
@@ -127,11 +98,6 @@ impl PendingResponse {
             Some(response) => self.stream.finish(response.parts),
             None => self.stream.end(),
         }
-    }
-
-    fn into_stream(self) -> Response {
-        let reader = self.stream.reader(None);
-        event_stream(EventBody::of_call(reader, self))
     }
 }
 
@@ -142,7 +108,10 @@ enum FirstOutput {
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        if let (Some(response), Some(detached)) = (self.response.take(), self.detached.take()) {
+        let response = std::mem::replace(&mut self.response, Fuse::terminated());
+        if let Some(detached) = self.detached.take()
+            && !response.is_terminated()
+        {
             detached.detach(response, self.stream.clone());
         }
     }
@@ -187,7 +156,7 @@ impl HttpBody for EventBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         if let Some(pending) = &mut this.pending
-            && let Poll::Ready(response) = pending.poll_response(context)
+            && let Poll::Ready(response) = pending.response.poll_unpin(context)
         {
             pending.finish(response);
         }

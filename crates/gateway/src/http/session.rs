@@ -8,11 +8,11 @@ use axum::response::Response;
 use pegboard_jsonrpc::revision;
 
 use super::HttpState;
+use super::endpoint::profile;
 use super::event_stream::EventStream;
 use super::headers::{self, LAST_EVENT, SESSION, check_accept, check_legacy_version};
 use super::legacy::find;
 use super::pending::{EventBody, event_stream};
-use super::post::profile;
 use super::refusal::{empty, protocol_error};
 use super::replay::LastEvent;
 use crate::conversation::{Conversation, MessageSink};

@@ -17,7 +17,7 @@ use super::access::{Access, AccessError};
 use super::principal::Role;
 use super::refusal::{access_denied, no_such_path};
 use super::request_check::{check, is_preflight, preflight_headers, with_cors};
-use super::{HEALTH_PATH, HttpState, PROTOCOL_PATH};
+use super::{HEALTH_PATH, HttpState, PROTOCOL_PATH, endpoint};
 use crate::gateway::Gateway;
 
 /// The HTTP service. Every request is checked for `Host`, `Origin` and token first.
@@ -99,7 +99,9 @@ impl Site {
         }
         // The MCP endpoint bypasses the router, which would be a large part of the cost of a call.
         let response = if is_protocol_path(&head) {
-            self.0.state.handle(head, body).await
+            match endpoint::handle(&self.0.state, &head, body).await {
+                Ok(response) | Err(response) => response,
+            }
         } else {
             principal.map(|principal| head.extensions.insert(principal));
             let request = Request::from_parts(head, Body::new(body));

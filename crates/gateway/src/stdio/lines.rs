@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_whole_however_they_are_cut() {
+    async fn lines_are_reassembled_from_any_chunks() {
         check(
             &["a\nbc\r\n", "d", "e\n\n  \nf"],
             &[Some("a"), Some("bc"), Some("de"), Some("f")],
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_gate_01_a_line_that_is_too_long_costs_only_itself() {
+    async fn r_gate_01_a_line_that_is_too_long_is_dropped_alone() {
         check(
             &["12345678\n", "123456789\n", "ok\n"],
             &[Some("12345678"), None, Some("ok")],

@@ -211,7 +211,7 @@ struct Counts {
 }
 
 #[tokio::test]
-async fn nothing_a_client_sends_makes_it_panic() {
+async fn no_client_message_causes_a_panic() {
     let mut server = Server::new("a", &["one"]);
     server.prompts = vec![json!({"name": "prompt"})];
     server.resources = vec![json!({"uri": "file:///x", "name": "x"})];

@@ -227,9 +227,9 @@ async fn r_gate_03_a_cancelled_request_ends_at_the_server_and_has_no_response() 
 async fn requests_of_neither_era_and_unknown_methods_are_refused_with_the_right_status() {
     let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
     let silent = Client::silent(gateway.begin("").unwrap());
-    let status = |answer: (bytes::Bytes, u16)| {
-        let value: serde_json::Value = serde_json::from_slice(&answer.0).unwrap();
-        (value["error"]["code"].as_i64().unwrap(), answer.1)
+    let status = |response: (bytes::Bytes, u16)| {
+        let value: serde_json::Value = serde_json::from_slice(&response.0).unwrap();
+        (value["error"]["code"].as_i64().unwrap(), response.1)
     };
     let no_era = silent
         .bytes(json!(1), "tools/list", json!({}))

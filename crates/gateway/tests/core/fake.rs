@@ -109,11 +109,9 @@ pub(crate) fn outcome(result: Value) -> CallOutcome {
         Some("input_required") => OutcomeKind::InputRequired,
         _ => OutcomeKind::Complete,
     };
-    CallOutcome {
-        is_error: result["isError"] == true,
-        result: RawValue::from_string(result.to_string()).unwrap(),
-        kind,
-    }
+    let mut outcome = CallOutcome::new(RawValue::from_string(result.to_string()).unwrap());
+    (outcome.is_error, outcome.kind) = (result["isError"] == true, kind);
+    outcome
 }
 
 pub(crate) fn text(text: &str) -> CallOutcome {

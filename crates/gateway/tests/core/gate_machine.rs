@@ -346,8 +346,8 @@ impl World {
         };
         let client = self.clients[client].clone();
         tokio::spawn(async move {
-            let answer = client.bytes(json!(number), "tools/call", params).await;
-            answer.map_or(Value::Null, |(bytes, _)| {
+            let response = client.bytes(json!(number), "tools/call", params).await;
+            response.map_or(Value::Null, |(bytes, _)| {
                 serde_json::from_slice(&bytes).unwrap()
             })
         })
@@ -546,11 +546,11 @@ async fn run(rules: Rules, steps: Vec<Step>, is_strict: bool, reached: &Reached)
             call.abort();
             continue;
         }
-        let answer = call.await.unwrap().to_string();
-        if answer.contains("TOOL_CHANGED") {
+        let response = call.await.unwrap().to_string();
+        if response.contains("TOOL_CHANGED") {
             reached.held_back.fetch_add(1, Ordering::Relaxed);
         }
-        if answer.contains("POLICY_DENIED") || answer.contains("TOOL_DISABLED") {
+        if response.contains("POLICY_DENIED") || response.contains("TOOL_DISABLED") {
             reached.forbidden.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -584,8 +584,8 @@ async fn take(
                 return;
             };
             let question = record.questions.remove(if *oldest { 0 } else { last });
-            let (said, decision) = CHOICES[*choice];
-            let result = json!({"action": "accept", "content": {"decision": said}});
+            let (output, decision) = CHOICES[*choice];
+            let result = json!({"action": "accept", "content": {"decision": output}});
             world.clients[question.client]
                 .notify(json!({"jsonrpc": "2.0", "id": question.id, "result": result}));
             let channel = Channel::Client(question.reach);

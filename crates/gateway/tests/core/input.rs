@@ -17,15 +17,15 @@ fn raw(value: Value) -> Box<RawValue> {
 fn legacy_server() -> Server {
     Server::new("a", &["one"]).on_call(|_, _, options| async move {
         let caller = options.caller.unwrap();
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         for question in ["name?", "age?"] {
             let params = raw(json!({"message": question}));
-            said.push(match caller.ask(ASKS, Some(&params)).await {
-                Ok(answer) => answer.get().to_owned(),
+            output.push(match caller.send_request(ASKS, Some(&params)).await {
+                Ok(response) => response.get().to_owned(),
                 Err(error) => format!("refused {}", error.code),
             });
         }
-        Ok(text(&said.join(" ")))
+        Ok(text(&output.join(" ")))
     })
 }
 
@@ -36,7 +36,7 @@ fn modern_server() -> Server {
             let question = json!({"method": ASKS, "params": {"message": key}});
             json!({"resultType": "input_required", "inputRequests": {key: question}, "requestState": state})
         };
-        let capabilities = options.caller.unwrap().capabilities().to_owned();
+        let capabilities = options.caller.unwrap().capabilities().as_str().to_owned();
         Ok(match options.input {
             None => outcome(wants("name", "s1")),
             Some(input) => match input.state.as_ref().map(|state| state.get().to_owned()).as_deref() {
@@ -72,8 +72,8 @@ async fn until_done(client: &Client, answers: &[(&str, &str)]) -> (Value, Vec<Va
             assert_eq!(question["method"], ASKS);
             let message = question["params"]["message"].as_str().unwrap();
             let is_it = |asked: &str| message == format!("Server `a` asks: {asked}");
-            let answer = answers.iter().find(|(asked, _)| is_it(asked)).unwrap();
-            responses[key] = accept(answer.1);
+            let response = answers.iter().find(|(asked, _)| is_it(asked)).unwrap();
+            responses[key] = accept(response.1);
         }
         params = input_required();
         params["inputResponses"] = responses;
@@ -103,8 +103,8 @@ async fn r_gate_03_a_legacy_client_answers_a_legacy_server() {
         client.result("tools/call", input_required()),
         answer_both(&client)
     );
-    let said = result["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("Ada") && said.contains("36"), "{said}");
+    let output = result["content"][0]["text"].as_str().unwrap();
+    assert!(output.contains("Ada") && output.contains("36"), "{output}");
 }
 
 #[tokio::test]
@@ -120,11 +120,11 @@ async fn r_gate_03_a_legacy_client_answers_a_modern_server() {
         client.result("tools/call", input_required()),
         answer_both(&client)
     );
-    let said = result["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("36"), "{said}");
+    let output = result["content"][0]["text"].as_str().unwrap();
+    assert!(output.contains("36"), "{output}");
     assert!(
-        said.ends_with(r#"{"elicitation":{"form":{}}}"#),
-        "tasks are not promised: {said}"
+        output.ends_with(r#"{"elicitation":{"form":{}}}"#),
+        "tasks are not promised: {output}"
     );
 }
 
@@ -160,8 +160,8 @@ async fn r_gate_03_a_modern_client_answers_a_legacy_server_whose_call_waits() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::modern(&gateway, "", json!({"elicitation": {}}));
     let (result, states) = until_done(&client, &[("name?", "Ada"), ("age?", "36")]).await;
-    let said = result["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("Ada") && said.contains("36"), "{said}");
+    let output = result["content"][0]["text"].as_str().unwrap();
+    assert!(output.contains("Ada") && output.contains("36"), "{output}");
     assert_eq!(
         result["resultType"], "complete",
         "a modern client needs it: {result}"
@@ -180,7 +180,7 @@ async fn r_gate_03_progress_after_a_question_goes_to_the_request_that_went_on() 
     let server = Server::new("a", &["one"]).on_call(|_, _, options| async move {
         let caller = options.caller.unwrap();
         let params = raw(json!({"message": "name?"}));
-        let _ = caller.ask(ASKS, Some(&params)).await;
+        let _ = caller.send_request(ASKS, Some(&params)).await;
         caller.progress(&raw(json!({"progressToken": 1, "progress": 1})));
         Ok(text("done"))
     });
@@ -206,7 +206,7 @@ async fn r_gate_03_progress_after_a_question_goes_to_the_request_that_went_on() 
 }
 
 #[tokio::test]
-async fn what_a_modern_client_left_out_is_asked_again() {
+async fn missing_input_of_a_modern_client_is_requested_again() {
     let (gateway, _) = gateway(vec![legacy_server()], &[]).await;
     let client = Client::modern(&gateway, "", json!({"elicitation": {}}));
     let first = client.result("tools/call", input_required()).await;
@@ -233,8 +233,8 @@ async fn r_gate_03_a_modern_client_answers_a_server_whose_era_was_not_known() {
     let (hub, _) = hub(vec![modern_server()]).await;
     let client = Client::modern(&over(hub), "", json!({"elicitation": {}}));
     let (result, states) = until_done(&client, &[("name", "Ada"), ("age", "36")]).await;
-    let said = result["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("36"), "{said}");
+    let output = result["content"][0]["text"].as_str().unwrap();
+    assert!(output.contains("36"), "{output}");
     assert_ne!(states[0], "s1", "the state is sealed");
 }
 

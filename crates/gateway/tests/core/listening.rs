@@ -25,16 +25,16 @@ async fn r_gate_03_a_modern_client_listens_to_what_it_asked_for() {
             .bytes(json!("sub"), "subscriptions/listen", filter)
             .await
     });
-    let agreed = client
+    let acknowledged = client
         .inbox
         .wait("notifications/subscriptions/acknowledged")
         .await;
     assert_eq!(
-        agreed["params"]["notifications"],
+        acknowledged["params"]["notifications"],
         json!({"toolsListChanged": true})
     );
     assert_eq!(
-        agreed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+        acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
         "sub"
     );
     gateway.hub().apply(specs(&[Server::new("a", &[])])).await;
@@ -88,7 +88,7 @@ async fn r_gate_03_a_legacy_client_is_notified_of_changed_lists_and_resources() 
 }
 
 #[tokio::test]
-async fn r_gate_03_a_modern_client_watches_a_resource_until_it_goes() {
+async fn r_gate_03_a_modern_client_watches_a_resource_until_it_disconnects() {
     let mut server = Server::new("a", &["one"]);
     server.resources = vec![json!({"uri": "test://x", "name": "x"})];
     let (gateway, all) = gateway(vec![server], &[]).await;
@@ -101,12 +101,12 @@ async fn r_gate_03_a_modern_client_watches_a_resource_until_it_goes() {
             .bytes(json!(4), "subscriptions/listen", filter)
             .await
     });
-    let agreed = client
+    let acknowledged = client
         .inbox
         .wait("notifications/subscriptions/acknowledged")
         .await;
     assert_eq!(
-        agreed["params"]["notifications"],
+        acknowledged["params"]["notifications"],
         json!({"resourceSubscriptions": [wanted[0]]})
     );
     all.announce(
@@ -142,9 +142,9 @@ async fn r_gate_03_two_that_watch_the_same_end_each_by_itself() {
     let mut streams = Vec::new();
     for id in 1..=2 {
         streams.push(listen(id));
-        wait_until("it is agreed to", LONG, || {
-            let agreed = client.inbox.of("notifications/subscriptions/acknowledged");
-            agreed.len() == id
+        wait_until("the subscription is acknowledged", LONG, || {
+            let acknowledged = client.inbox.of("notifications/subscriptions/acknowledged");
+            acknowledged.len() == id
         })
         .await;
     }

@@ -9,10 +9,10 @@
 )]
 
 mod any_message;
+mod approvals;
 mod calls;
 mod client;
 mod client_requests;
-mod consent;
 mod fake;
 mod gate_machine;
 mod gate_model;

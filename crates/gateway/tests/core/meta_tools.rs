@@ -92,8 +92,8 @@ async fn r_ctx_05_r_reg_02_call_tool_takes_what_models_really_send() {
         json!({"tool_name": "close_issue", "arguments": "{\"text\":\"x\"}"}),
         json!("{\"tool_name\":\"close_issue\",\"arguments\":{\"text\":\"x\"}}"),
     ] {
-        let said = client.text("call_tool", params.clone()).await;
-        assert_eq!(said, r#"close_issue {"text":"x"}"#, "{params}");
+        let output = client.text("call_tool", params.clone()).await;
+        assert_eq!(output, r#"close_issue {"text":"x"}"#, "{params}");
     }
     let direct = client
         .text("github__close_issue", json!({"text": "x"}))
@@ -113,9 +113,12 @@ async fn r_reg_05_mistakes_come_back_so_that_the_next_try_succeeds() {
     let result = client.call("call_tool", wrong).await;
     assert_eq!(result["isError"], true);
     assert_eq!(result["structuredContent"]["reason"], "ARGS_INVALID");
-    let said = result["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("text") && said.contains("string"), "{said}");
-    assert!(said.contains("close_issue("), "the signature: {said}");
+    let output = result["content"][0]["text"].as_str().unwrap();
+    assert!(
+        output.contains("text") && output.contains("string"),
+        "{output}"
+    );
+    assert!(output.contains("close_issue("), "the signature: {output}");
     let ambiguous = client
         .call("call_tool", json!({"tool_name": "search"}))
         .await;
@@ -185,10 +188,10 @@ async fn r_gate_01_a_result_reaches_the_client_as_the_server_wrote_it() {
         "isError": true,
         "unknown": [],
     });
-    let answer = whole.clone();
+    let response = whole.clone();
     let server = Server::new("a", &["one"]).modern().on_call(move |_, _, _| {
-        let answer = answer.clone();
-        async move { Ok(outcome(answer)) }
+        let response = response.clone();
+        async move { Ok(outcome(response)) }
     });
     let (gateway, _) = gateway(vec![server], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
@@ -297,9 +300,9 @@ async fn r_sec_05_a_servers_tool_never_answers_in_place_of_a_meta_tool() {
     let refused = client.call("call_tool", params).await;
     assert_eq!(refused["structuredContent"]["reason"], "NAME_RESERVED");
     let params = json!({"tool_name": "evil__read_result", "arguments": {"text": "x"}});
-    let said = client.text("call_tool", params).await;
+    let output = client.text("call_tool", params).await;
     assert_eq!(
-        said, r#"read_result {"text":"x"}"#,
+        output, r#"read_result {"text":"x"}"#,
         "by its full name it is called"
     );
 }

@@ -94,7 +94,7 @@ async fn unknown_resources_are_named_and_a_servers_error_is_forwarded() {
 }
 
 #[tokio::test]
-async fn r_gate_03_what_a_legacy_server_says_already_is_not_said_twice() {
+async fn r_gate_03_members_of_a_legacy_result_are_not_added_twice() {
     let reads = |result: serde_json::Value| {
         server("a").on_request(move |_, _, _| {
             let result = crate::fake::outcome(result.clone());
@@ -110,15 +110,15 @@ async fn r_gate_03_what_a_legacy_server_says_already_is_not_said_twice() {
         let (gateway, _) = gateway(vec![reads(result.clone())], &[]).await;
         let client = Client::modern(&gateway, "", json!({}));
         let uri = json!({"uri": "pegboard://a/test://x"});
-        let answer = client.bytes(json!(1), "resources/read", uri).await;
-        let answer = String::from_utf8(answer.unwrap().0.to_vec()).unwrap();
+        let response = client.bytes(json!(1), "resources/read", uri).await;
+        let response = String::from_utf8(response.unwrap().0.to_vec()).unwrap();
         for key in ["resultType", "ttlMs", "cacheScope"] {
             let member = format!("\"{key}\":");
-            assert_eq!(answer.matches(&member).count(), 1, "{key}: {answer}");
+            assert_eq!(response.matches(&member).count(), 1, "{key}: {response}");
         }
-        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let response: serde_json::Value = serde_json::from_str(&response).unwrap();
         for (key, value) in result.as_object().unwrap() {
-            assert_eq!(&answer["result"][key], value, "{answer}");
+            assert_eq!(&response["result"][key], value, "{response}");
         }
     }
 }
@@ -156,7 +156,7 @@ async fn r_sec_10_a_request_with_a_key_twice_is_refused() {
         .ok()
         .unwrap();
     let conversation = client.conversation.clone();
-    let answer = conversation.handle(message, client.inbox.clone()).await;
-    let answer = String::from_utf8(answer.unwrap().into_bytes().to_vec()).unwrap();
-    assert!(answer.contains("duplicate key"), "{answer}");
+    let response = conversation.handle(message, client.inbox.clone()).await;
+    let response = String::from_utf8(response.unwrap().into_bytes().to_vec()).unwrap();
+    assert!(response.contains("duplicate key"), "{response}");
 }

@@ -53,14 +53,14 @@ async fn r_gate_05_it_runs_tools_marked_read_only_and_refuses_all_others() {
         );
         for tool in ["a__plain", "a__write", "a__drop", "a__both"] {
             let refused = client.call("call_readonly_tool", call(tool)).await;
-            let said = refused["content"][0]["text"].as_str().unwrap();
+            let output = refused["content"][0]["text"].as_str().unwrap();
             assert_eq!(
                 refused["structuredContent"]["reason"], "TOOL_NOT_READ_ONLY",
-                "{said}"
+                "{output}"
             );
             assert!(
-                said.contains(tool) && said.contains("`call_tool`"),
-                "{said}"
+                output.contains(tool) && output.contains("`call_tool`"),
+                "{output}"
             );
         }
         assert_eq!(calls.load(Ordering::SeqCst), 1, "nothing else ran");
@@ -121,6 +121,6 @@ async fn r_gate_05_it_runs_the_other_meta_tools_that_read() {
         assert_eq!(refused["isError"], true, "{refused}");
     }
     let misread = client.call("call_readonly_tool", json!({})).await;
-    let said = misread["content"][0]["text"].as_str().unwrap();
-    assert!(said.contains("call_readonly_tool(tool_name"), "{said}");
+    let output = misread["content"][0]["text"].as_str().unwrap();
+    assert!(output.contains("call_readonly_tool(tool_name"), "{output}");
 }

@@ -54,7 +54,7 @@ async fn r_sec_01_a_flood_of_log_messages_is_cut_and_counted() {
 }
 
 #[tokio::test]
-async fn r_sec_01_messages_that_a_client_does_not_want_use_up_nothing() {
+async fn r_sec_01_messages_that_a_client_did_not_request_use_no_budget() {
     let server = Server::new("a", &["one"]).on_call(|_, _, options| async move {
         let caller = options.caller.unwrap();
         for number in 0..20_000 {
@@ -105,12 +105,12 @@ async fn r_gate_03_a_message_between_calls_reaches_the_standing_place_of_a_legac
         "only requests of it have messages"
     );
 
-    let heard = client.inbox.all().len();
+    let received = client.inbox.all().len();
     client.conversation.close();
     listener.message(&log("error", 4));
     assert_eq!(
         client.inbox.all().len(),
-        heard,
+        received,
         "an ended session gets no messages"
     );
 }

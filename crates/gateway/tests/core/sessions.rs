@@ -43,7 +43,7 @@ async fn r_gate_01_a_session_survives_a_restart_and_an_ended_one_stays_ended() {
     let stranger = Gateway::new(gateway.hub().clone(), other);
     assert!(
         stranger.session("work", &id).is_none(),
-        "another key, another house"
+        "a session id of another key"
     );
 }
 
@@ -67,7 +67,7 @@ async fn sessions_beyond_the_limit_leave_the_memory_and_come_back() {
 #[tokio::test]
 async fn the_revision_is_the_clients_where_we_know_it() {
     let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
-    for (asked, agreed) in [
+    for (requested, negotiated) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
@@ -75,14 +75,14 @@ async fn the_revision_is_the_clients_where_we_know_it() {
         ("1999-01-01", "2025-11-25"),
     ] {
         let client = Client::silent(gateway.begin("").unwrap());
-        let opening = json!({"protocolVersion": asked, "capabilities": {}});
+        let opening = json!({"protocolVersion": requested, "capabilities": {}});
         let result = client.result("initialize", opening).await;
-        assert_eq!(result["protocolVersion"], agreed, "{asked}");
+        assert_eq!(result["protocolVersion"], negotiated, "{requested}");
     }
 }
 
 #[tokio::test]
-async fn r_gate_03_what_still_runs_for_a_session_ends_with_it() {
+async fn r_gate_03_running_calls_of_a_session_end_with_it() {
     let running = Arc::new(AtomicUsize::new(0));
     let counted = running.clone();
     let server = Server::new("a", &["one"]).on_call(move |_, _, _| {
@@ -108,8 +108,8 @@ async fn r_gate_03_what_still_runs_for_a_session_ends_with_it() {
     let call = tokio::spawn(async move { calling.bytes(json!(1), "tools/call", params).await });
     wait_until("it runs", LONG, || running.load(Ordering::SeqCst) == 1).await;
     assert!(gateway.end_session("", &id));
-    let answer = tokio::time::timeout(LONG, call).await;
-    assert!(answer.expect("it ends").unwrap().is_none());
+    let response = tokio::time::timeout(LONG, call).await;
+    assert!(response.expect("it ends").unwrap().is_none());
     assert_eq!(running.load(Ordering::SeqCst), 0);
 }
 
@@ -150,7 +150,7 @@ async fn r_api_03_connected_clients_are_listed_until_they_disconnect() {
         .map(|session| {
             let client = session.client.as_deref().unwrap_or_default();
             (
-                session.face.as_str(),
+                session.transport.as_str(),
                 client,
                 session.profile.as_str(),
                 session.calls,

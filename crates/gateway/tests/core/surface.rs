@@ -20,8 +20,8 @@ async fn r_ctx_07_the_fixed_surface_is_these_bytes() {
     insta::assert_snapshot!("discover", bytes(&modern, "server/discover").await);
     let silent = Client::silent(gateway.begin("").unwrap());
     let opening = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
-    let (answer, _) = silent.bytes(json!(1), "initialize", opening).await.unwrap();
-    insta::assert_snapshot!("initialize", String::from_utf8(answer.to_vec()).unwrap());
+    let (response, _) = silent.bytes(json!(1), "initialize", opening).await.unwrap();
+    insta::assert_snapshot!("initialize", String::from_utf8(response.to_vec()).unwrap());
 }
 
 #[tokio::test]
@@ -56,11 +56,11 @@ async fn r_gate_02_r_ctx_06_the_fixed_surface_has_at_most_400_tokens() {
     let (gateway, _) = gateway(vec![Server::new("a", &["one"])], &[]).await;
     let client = Client::modern(&gateway, "", json!({}));
     let list = client.result("tools/list", json!({})).await;
-    let said = client.result("server/discover", json!({})).await;
+    let output = client.result("server/discover", json!({})).await;
     let sent = format!(
         "{}\n{}",
         list["tools"],
-        said["instructions"].as_str().unwrap()
+        output["instructions"].as_str().unwrap()
     );
     assert_eq!(sent, fixed_surface(), "what is counted is what is sent");
 }
@@ -110,15 +110,15 @@ async fn r_gate_05_the_instructions_say_what_is_true_in_each_mode() {
         ("direct", false, true),
     ] {
         let client = Client::modern(&gateway, profile, json!({}));
-        let said = client.result("server/discover", json!({})).await;
-        let said = said["instructions"].as_str().unwrap();
+        let output = client.result("server/discover", json!({})).await;
+        let output = output["instructions"].as_str().unwrap();
         assert_eq!(
-            said.contains("search_tools"),
+            output.contains("search_tools"),
             has_meta_tools,
-            "{profile}: {said}"
+            "{profile}: {output}"
         );
-        let names_listed = said.contains("directly by name") || said.contains("server__tool");
-        assert_eq!(names_listed, has_listed_tools, "{profile}: {said}");
+        let names_listed = output.contains("directly by name") || output.contains("server__tool");
+        assert_eq!(names_listed, has_listed_tools, "{profile}: {output}");
     }
 }
 

@@ -40,8 +40,8 @@ async fn r_sec_03_abandoned_calls_leave_room_for_others() {
     }
     assert_eq!(slow.count(), 5, "the newest ones may be fetched");
     let quick = server.of_session(&sessions[0], REVISION, "tools/call", call("quick"));
-    let answer = server.send(quick).await;
-    assert_eq!(answer.json()["result"]["content"][0]["text"], "done");
+    let response = server.send(quick).await;
+    assert_eq!(response.json()["result"]["content"][0]["text"], "done");
     server.end().await;
 }
 

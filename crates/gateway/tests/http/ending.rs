@@ -23,15 +23,15 @@ async fn r_gate_01_open_requests_of_both_eras_end_with_an_error_at_shutdown() {
     let modern = tokio::spawn(modern.send(address));
     wait_until("both calls are running", TIMEOUT, || slow.count() == 2).await;
     server.end().await;
-    for (answer, id) in [(legacy.await.unwrap(), 9), (modern.await.unwrap(), 7)] {
-        let events = answer.events();
+    for (response, id) in [(legacy.await.unwrap(), 9), (modern.await.unwrap(), 7)] {
+        let events = response.events();
         let message = match events.last() {
             Some((_, message)) => message.clone(),
-            None => answer.json(),
+            None => response.json(),
         };
-        assert_eq!(message["id"], id, "{answer:?}");
+        assert_eq!(message["id"], id, "{response:?}");
         let why = message["error"]["message"].as_str().unwrap_or_default();
-        assert!(why.contains("shutting down"), "{answer:?}");
+        assert!(why.contains("shutting down"), "{response:?}");
     }
     let calls = recorded_calls(&hub).await;
     let outcomes: Vec<_> = calls.iter().map(|line| &*line.outcome).collect();

@@ -71,17 +71,21 @@ async fn r_sec_03_every_route_checks_host_origin_and_token() {
             404,
         ),
     ] {
-        let answer = server.send(request).await;
-        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        let response = server.send(request).await;
+        assert_eq!(response.status, status, "{what}: {response:?}");
         if status == 401 {
             assert_eq!(
-                answer.header("www-authenticate"),
+                response.header("www-authenticate"),
                 Some("Bearer realm=\"pegboard\"")
             );
-            assert!(answer.body.contains("pegboard token"), "{}", answer.body);
+            assert!(
+                response.body.contains("pegboard token"),
+                "{}",
+                response.body
+            );
         }
         if status >= 400 {
-            answer.json();
+            response.json();
         }
     }
     server.end().await;
@@ -111,9 +115,9 @@ async fn r_sec_03_preflight_responses_describe_what_allowed_pages_may_do() {
                 "authorization, mcp-session-id",
             )
     };
-    let answer = server.send(preflight("http://localhost:6274")).await;
-    assert_eq!(answer.status, 204);
-    let said = |name| answer.header(name).unwrap_or_default();
+    let response = server.send(preflight("http://localhost:6274")).await;
+    assert_eq!(response.status, 204);
+    let said = |name| response.header(name).unwrap_or_default();
     assert_eq!(said("access-control-allow-origin"), "http://localhost:6274");
     assert_eq!(
         said("access-control-allow-headers"),
@@ -125,10 +129,10 @@ async fn r_sec_03_preflight_responses_describe_what_allowed_pages_may_do() {
     assert_eq!(refused.header("access-control-allow-origin"), None);
 
     let list = server.modern("/mcp", "tools/list", json!({}));
-    let answer = server
+    let response = server
         .send(list.header("Origin", "http://localhost:6274"))
         .await;
-    let exposed = answer.header("access-control-expose-headers");
+    let exposed = response.header("access-control-expose-headers");
     assert!(exposed.unwrap_or_default().contains("Mcp-Session-Id"));
     server.end().await;
 }
@@ -136,11 +140,11 @@ async fn r_sec_03_preflight_responses_describe_what_allowed_pages_may_do() {
 #[tokio::test]
 async fn r_gate_01_an_unknown_profile_is_answered_by_the_names_there_are() {
     let server = server().await;
-    let answer = server
+    let response = server
         .send(server.modern("/mcp/none", "tools/list", json!({})))
         .await;
-    assert_eq!(answer.status, 404);
-    assert_eq!(answer.json()["profiles"], json!(["direct"]));
+    assert_eq!(response.status, 404);
+    assert_eq!(response.json()["profiles"], json!(["direct"]));
     let slash = server
         .send(server.modern("/mcp/", "tools/list", json!({})))
         .await;

@@ -37,22 +37,22 @@ async fn r_gate_01_a_session_begins_is_used_and_ends() {
         let note = server
             .post("/mcp", &note)
             .header("Mcp-Session-Id", &session);
-        let answer = server.send(note).await;
+        let response = server.send(note).await;
         assert_eq!(
-            (answer.status, answer.body.as_str()),
+            (response.status, response.body.as_str()),
             (202, ""),
             "{revision}"
         );
 
-        let answer = server.send(ping(&session)).await;
+        let response = server.send(ping(&session)).await;
         assert_eq!(
-            (answer.status, answer.json()["id"].clone()),
+            (response.status, response.json()["id"].clone()),
             (200, json!(9))
         );
         assert_eq!(server.send(ping("")).await.status, 400);
-        let answer = server.send(ping("nonsense")).await;
+        let response = server.send(ping("nonsense")).await;
         assert_eq!(
-            (answer.status, answer.json()["error"]["code"].clone()),
+            (response.status, response.json()["error"]["code"].clone()),
             (404, json!(-32001))
         );
         for wrong in ["1900-01-01", "nonsense"] {
@@ -125,7 +125,7 @@ async fn clients_of_older_revisions_get_no_event_without_data() {
 }
 
 #[tokio::test]
-async fn r_gate_01_a_second_stream_of_a_session_takes_the_place_of_the_first() {
+async fn r_gate_01_a_second_stream_of_a_session_replaces_the_first() {
     let server = TestServer::of(vec![Server::new("one", &["work"])]).await;
     let session = server.initialize(NEWEST).await;
     let get = || {
@@ -178,9 +178,9 @@ async fn r_gate_01_batches_are_for_the_one_revision_that_has_them() {
     let request = server
         .post("/mcp", &batch)
         .header("Mcp-Session-Id", &session);
-    let answer = server.send(request).await;
+    let response = server.send(request).await;
     assert_eq!(
-        (answer.status, answer.json()["error"]["code"].clone()),
+        (response.status, response.json()["error"]["code"].clone()),
         (400, json!(-32600))
     );
     server.end().await;

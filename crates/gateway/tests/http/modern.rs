@@ -17,15 +17,18 @@ fn call(tool: &str) -> Value {
 #[tokio::test]
 async fn r_gate_01_a_response_without_earlier_messages_is_plain_json() {
     let server = TestServer::of(vec![Server::new("one", &["work"])]).await;
-    let answer = server
+    let response = server
         .send(server.modern("/mcp", "tools/call", call("one__work")))
         .await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.header("content-type"), Some("application/json"));
-    assert_eq!(answer.header("mcp-session-id"), None);
-    let said = answer.json();
-    assert_eq!(said["id"], 7);
-    assert_eq!(said["result"]["content"][0]["text"], r#"work {"text":"x"}"#);
+    assert_eq!(response.status, 200);
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    assert_eq!(response.header("mcp-session-id"), None);
+    let output = response.json();
+    assert_eq!(output["id"], 7);
+    assert_eq!(
+        output["result"]["content"][0]["text"],
+        r#"work {"text":"x"}"#
+    );
     server.end().await;
 }
 
@@ -40,15 +43,15 @@ async fn r_gate_01_messages_before_the_response_make_it_a_stream() {
     let server = TestServer::of(vec![server]).await;
     let mut params = call("one__work");
     params["_meta"] = json!({"progressToken": "p"});
-    let answer = server
+    let response = server
         .send(server.modern("/mcp", "tools/call", params))
         .await;
-    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    assert_eq!(answer.header("x-accel-buffering"), Some("no"));
-    let events = answer.events();
+    assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    assert_eq!(response.header("x-accel-buffering"), Some("no"));
+    let events = response.events();
     let methods: Vec<_> = events
         .iter()
-        .map(|(_, said)| said["method"].clone())
+        .map(|(_, output)| output["method"].clone())
         .collect();
     let progress = json!("notifications/progress");
     assert_eq!(
@@ -131,12 +134,16 @@ async fn r_gate_01_mistakes_get_the_status_that_the_revision_asks_for() {
         ("a GET", server.request("GET", "/mcp"), 405, -32600),
         ("a DELETE", server.request("DELETE", "/mcp"), 405, -32600),
     ] {
-        let answer = server.send(request).await;
-        assert_eq!(answer.status, status, "{what}: {answer:?}");
-        assert_eq!(answer.json()["error"]["code"], code, "{what}: {answer:?}");
+        let response = server.send(request).await;
+        assert_eq!(response.status, status, "{what}: {response:?}");
+        assert_eq!(
+            response.json()["error"]["code"],
+            code,
+            "{what}: {response:?}"
+        );
     }
-    let answer = server.send(modern(&note)).await;
-    assert_eq!((answer.status, answer.body.as_str()), (202, ""));
+    let response = server.send(modern(&note)).await;
+    assert_eq!((response.status, response.body.as_str()), (202, ""));
     server.end().await;
 }
 
@@ -152,9 +159,9 @@ async fn r_gate_01_an_unsupported_revision_is_answered_by_the_supported_ones() {
     let request = request
         .header("MCP-Protocol-Version", "2099-01-01")
         .header("Mcp-Method", "tools/list");
-    let answer = server.send(request).await;
-    assert_eq!(answer.status, 400, "{answer:?}");
-    let error = &answer.json()["error"];
+    let response = server.send(request).await;
+    assert_eq!(response.status, 400, "{response:?}");
+    let error = &response.json()["error"];
     assert_eq!(error["code"], -32022);
     assert_eq!(error["data"]["supported"][0], "2026-07-28");
     server.end().await;
@@ -211,17 +218,17 @@ async fn r_gate_01_the_end_of_the_program_ends_standing_streams_and_lets_calls_f
     let address = server.address;
     let listen = json!({"notifications": {"toolsListChanged": true}});
     let listen = server.modern("/mcp", "subscriptions/listen", listen);
-    let mut standing = listen.open(address).await;
-    assert!(standing.until("acknowledged").await);
+    let mut stream = listen.open(address).await;
+    assert!(stream.until("acknowledged").await);
     let request = server.modern("/mcp", "tools/call", call("one__work"));
-    let answer = tokio::spawn(request.send(address));
+    let response = tokio::spawn(request.send(address));
     begun.notified().await;
 
     let ending = tokio::spawn(server.end());
-    standing.rest().await;
+    stream.rest().await;
     go_on.notify_one();
-    let answer = answer.await.unwrap();
-    assert_eq!(answer.json()["result"]["content"][0]["text"], "last");
+    let response = response.await.unwrap();
+    assert_eq!(response.json()["result"]["content"][0]["text"], "last");
     ending.await.unwrap();
     wait_until("the listener is closed", Duration::from_secs(30), || {
         std::net::TcpStream::connect(address).is_err()

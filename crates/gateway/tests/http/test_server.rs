@@ -97,10 +97,10 @@ impl TestServer {
     pub(crate) async fn initialize(&self, revision: &str) -> String {
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        let answer = self.send(self.post("/mcp", &body)).await;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert_eq!(answer.json()["result"]["protocolVersion"], revision);
-        answer.header("mcp-session-id").unwrap().to_owned()
+        let response = self.send(self.post("/mcp", &body)).await;
+        assert_eq!(response.status, 200, "{response:?}");
+        assert_eq!(response.json()["result"]["protocolVersion"], revision);
+        response.header("mcp-session-id").unwrap().to_owned()
     }
 
     /// A request of a session.

@@ -93,14 +93,14 @@ impl Client {
         input.write_all(b"\n").await.unwrap();
     }
 
-    async fn ask(&mut self, id: u32, method: &str, params: Value) {
+    async fn request(&mut self, id: u32, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.line(&message.to_string()).await;
     }
 
     async fn initialize(&mut self, revision: &str) {
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        self.ask(0, "initialize", params).await;
+        self.request(0, "initialize", params).await;
         assert_eq!(self.next().await["result"]["protocolVersion"], revision);
     }
 
@@ -138,7 +138,7 @@ async fn r_gate_01_stdio_serves_clients_of_both_eras() {
     client
         .line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
         .await;
-    client.ask(1, "tools/call", call("a")).await;
+    client.request(1, "tools/call", call("a")).await;
     assert_eq!(
         client.next().await["result"]["content"][0]["text"],
         r#"work {"text":"a"}"#
@@ -151,11 +151,11 @@ async fn r_gate_01_stdio_serves_clients_of_both_eras() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    client.ask(2, "tools/call", params).await;
-    let answer = client.next().await;
-    assert_eq!(answer["id"], 2);
+    client.request(2, "tools/call", params).await;
+    let response = client.next().await;
+    assert_eq!(response["id"], 2);
     assert_eq!(
-        answer["result"]["content"][0]["text"],
+        response["result"]["content"][0]["text"],
         r#"work {"text":"b"}"#
     );
     client.end().await;
@@ -182,7 +182,7 @@ async fn r_gate_01_invalid_messages_get_an_error_and_affect_nothing_else() {
         assert_eq!(client.next().await["error"]["code"], code, "{line}");
     }
     client.line("").await;
-    client.ask(5, "ping", json!({})).await;
+    client.request(5, "ping", json!({})).await;
     assert_eq!(client.next().await["id"], 5);
     client.end().await;
 }
@@ -218,19 +218,19 @@ async fn r_gate_01_responses_are_sent_when_ready_and_requests_can_be_cancelled()
     });
     let mut client = Client::of(vec![server]).await;
     client.initialize("2025-11-25").await;
-    client.ask(1, "tools/call", call("slow")).await;
-    client.ask(2, "tools/call", call("slow")).await;
-    client.ask(3, "tools/call", call("quick")).await;
+    client.request(1, "tools/call", call("slow")).await;
+    client.request(2, "tools/call", call("slow")).await;
+    client.request(3, "tools/call", call("quick")).await;
     assert_eq!(client.next().await["id"], 3);
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     client.line(&cancel.to_string()).await;
-    client.ask(4, "ping", json!({})).await;
+    client.request(4, "ping", json!({})).await;
     assert_eq!(client.next().await["id"], 4);
     go_on.notify_waiters();
     // Running requests still complete after the client closes its input; cancelled ones do not.
     let rest = client.end().await;
-    let ids: Vec<_> = rest.iter().map(|answer| answer["id"].clone()).collect();
+    let ids: Vec<_> = rest.iter().map(|response| response["id"].clone()).collect();
     assert_eq!(ids, [json!(2)]);
 }
 
@@ -249,7 +249,7 @@ async fn r_gate_03_a_request_can_be_cancelled_before_it_starts() {
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     client.line(&format!("{request}\n{cancel}")).await;
-    client.ask(2, "tools/call", call("quick")).await;
+    client.request(2, "tools/call", call("quick")).await;
     assert_eq!(client.next().await["id"], 2);
     assert!(client.end().await.is_empty());
     assert_eq!(*called.lock().unwrap(), [json!("quick")]);
@@ -265,13 +265,13 @@ async fn r_gate_01_more_requests_than_may_run_wait_their_turn() {
     let mut client = Client::within(vec![server], limits).await;
     client.initialize("2025-11-25").await;
     for id in 1..=6 {
-        client.ask(id, "tools/call", call("x")).await;
+        client.request(id, "tools/call", call("x")).await;
     }
     let mut ids = Vec::new();
     for _ in 1..=6 {
-        let answer = client.next().await;
-        assert!(answer.get("result").is_some(), "{answer}");
-        ids.push(answer["id"].as_u64());
+        let response = client.next().await;
+        assert!(response.get("result").is_some(), "{response}");
+        ids.push(response["id"].as_u64());
     }
     ids.sort_unstable();
     assert_eq!(ids, (1..=6).map(Some).collect::<Vec<_>>());
@@ -309,10 +309,10 @@ fn endless(called: &Arc<Notify>) -> Server {
 }
 
 #[track_caller]
-fn assert_given_up(answer: &Value, id: u32) {
-    assert_eq!(answer["id"], id, "{answer}");
-    let message = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("shutting down"), "{answer}");
+fn assert_given_up(response: &Value, id: u32) {
+    assert_eq!(response["id"], id, "{response}");
+    let message = response["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("shutting down"), "{response}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -320,7 +320,7 @@ async fn r_gate_01_requests_that_outlast_the_clients_input_end_with_an_error() {
     let called = Arc::new(Notify::new());
     let mut client = Client::of(vec![endless(&called)]).await;
     client.initialize("2025-11-25").await;
-    client.ask(1, "tools/call", call("slow")).await;
+    client.request(1, "tools/call", call("slow")).await;
     called.notified().await;
     let rest = client.end().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
@@ -332,9 +332,9 @@ async fn r_gate_01_every_open_request_gets_a_response_at_shutdown() {
     let (called, shutdown) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (mut client, gateway) = Client::until(vec![endless(&called)], shutdown.clone()).await;
     client.initialize("2025-11-25").await;
-    client.ask(1, "tools/call", call("slow")).await;
+    client.request(1, "tools/call", call("slow")).await;
     called.notified().await;
-    client.ask(2, "ping", json!({})).await;
+    client.request(2, "ping", json!({})).await;
     assert_eq!(client.next().await["id"], 2);
     shutdown.notify_one();
     assert_given_up(&client.next().await, 1);

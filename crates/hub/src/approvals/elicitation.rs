@@ -1,7 +1,6 @@
 //! Approval prompts in the calling client, as MCP elicitations.
 
 use pegboard_model::ApprovalDecision;
-use pegboard_upstream::declares;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -19,7 +18,7 @@ const REFUSE: &str = "refuse";
 /// Whether the calling client declared the elicitation capability.
 pub(super) fn can_ask(request: &CallRequest) -> bool {
     let caller = request.caller.as_ref();
-    caller.is_some_and(|caller| declares(caller.capabilities(), METHOD, None))
+    caller.is_some_and(|caller| caller.capabilities().supports(METHOD, None))
 }
 
 /// The result of an elicitation.
@@ -43,7 +42,7 @@ pub(super) async fn ask(
     let (Some(caller), Some(params)) = (caller, params(prompt, offers_session)) else {
         return Reply::Failed;
     };
-    match caller.ask(METHOD, Some(&params)).await {
+    match caller.send_request(METHOD, Some(&params)).await {
         Ok(answer) => read(&answer, offers_session),
         Err(_) => Reply::Failed,
     }

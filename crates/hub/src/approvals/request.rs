@@ -285,6 +285,7 @@ impl ApprovalAttempt<'_> {
         let telemetry = &self.inner.telemetry;
         telemetry.record(ActivityKind::Approval, outcome, |line| {
             line.session = Some(self.context.session.0.clone());
+            line.client = self.context.client.clone();
             line.tool = Some(self.context.tool.clone());
             line.server = self.context.version.server.clone();
             line.duration_ms = Some(millis(self.started.elapsed()));

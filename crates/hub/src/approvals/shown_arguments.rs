@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn r_sec_07_whatever_is_shown_means_the_same(
+        fn r_sec_07_readable_json_parses_to_the_same_values(
             values in proptest::collection::vec("[a-z \\\\\"]{0,6}", 0..5)
         ) {
             let json = serde_json::to_string_pretty(&values).unwrap();

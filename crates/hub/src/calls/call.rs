@@ -1,9 +1,11 @@
 //! Calling a tool. Every tool call passes [`Hub::call`].
 
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use pegboard_catalog::{Catalog, ResolvedTool, ToolView};
 use pegboard_model::{
     CallFacts, EventKind, Outcome, Reason, SpanContext, ToolResult, TransportKind,
@@ -11,7 +13,7 @@ use pegboard_model::{
 use pegboard_upstream::{CallOutcome, OutcomeKind};
 use tokio::time::Instant;
 
-use super::panics::catch_panic;
+use super::panics::panicked;
 use super::request::{CallRequest, ToolTarget};
 use super::result_check::output_mismatch;
 use crate::hub::{Hub, Inner};
@@ -40,9 +42,10 @@ impl Hub {
         let tool = tool.and_then(|tool| catalog.current(tool));
         let result = match &tool {
             Ok(view) => {
-                let routed = inner.route(view, request, span.as_ref(), &trace);
-                let what = || format!("the call of tool `{}`", view.exposed());
-                catch_panic(what, routed).await
+                let routed = AssertUnwindSafe(inner.route(view, request, span.as_ref(), &trace));
+                let panicked = || panicked(&format!("the call of tool `{}`", view.exposed()));
+                let routed = routed.catch_unwind().await;
+                routed.unwrap_or_else(|_| Err(panicked()))
             }
             Err(error) => Err(error.clone()),
         };
@@ -112,7 +115,7 @@ impl Inner {
         if let Some(server) = view.server() {
             let links = self.sessions.links();
             let uris = links.record(&request.session, server, &outcome.result, &self.limits);
-            self.withdraw_session_resources(server, uris, trace);
+            self.withdraw_session_resources(server, &request.session, uris, trace);
         }
     }
 
@@ -150,13 +153,14 @@ impl Inner {
                 tool: exposed.to_owned(),
                 server: server.cloned(),
                 reason: mismatch.reason.code().to_owned(),
-                error: mismatch.message,
+                error: mismatch.into_details().message,
             };
             self.telemetry.emit(trace, event);
         }
         self.telemetry.recorder().call(span, &facts);
         let finished = FinishedRequest {
             session: &call.request.session,
+            client: call.request.client.as_deref(),
             name: exposed,
             server,
             outcome,

@@ -14,7 +14,9 @@ use pegboard_model::{
     ActivityKind, ClientRequests, Reason, RpcError, ServerName, ServerSpec, ToolError, ToolResult,
     UntrustedText,
 };
-use pegboard_upstream::{CallOptions, CallOutcome, Caller, InputResponses, Listener, OutcomeKind};
+use pegboard_upstream::{
+    CallOptions, CallOutcome, Caller, ClientCapabilities, InputResponses, Listener, OutcomeKind,
+};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -51,13 +53,16 @@ impl Inner {
             .caller
             .map(|caller| Arc::new(CheckedCaller::new(caller, check.clone())) as Arc<dyn Caller>);
         for _ in 0..=DECLINED_ROUNDS_MAX {
-            let outcome = match send(options.clone()).await {
+            let mut outcome = match send(options.clone()).await {
                 Ok(outcome) if outcome.kind == OutcomeKind::InputRequired => outcome,
                 Ok(outcome) => return Ok(outcome),
                 Err(error) => return Err(check.error(error)),
             };
             match check.input_required(&outcome.result)? {
-                Round::Ask(result) => return Ok(CallOutcome { result, ..outcome }),
+                Round::Ask(result) => {
+                    outcome.result = result;
+                    return Ok(outcome);
+                }
                 Round::Decline(input) => options.input = Some(input),
             }
         }
@@ -202,13 +207,13 @@ impl ClientRequestCheck {
 struct CheckedCaller {
     caller: Arc<dyn Caller>,
     /// Without the capabilities that are disabled for this server.
-    capabilities: String,
+    capabilities: ClientCapabilities,
     check: ClientRequestCheck,
 }
 
 impl CheckedCaller {
     fn new(caller: Arc<dyn Caller>, check: ClientRequestCheck) -> Self {
-        let capabilities = allowed_capabilities(caller.capabilities(), check.allowed);
+        let capabilities = caller.capabilities().allowed_by(check.allowed);
         Self {
             caller,
             capabilities,
@@ -217,28 +222,13 @@ impl CheckedCaller {
     }
 }
 
-fn allowed_capabilities(declared: &str, allowed: ClientRequests) -> String {
-    if allowed == ClientRequests::default() {
-        return declared.to_owned();
-    }
-    let declared: Option<Map<String, Value>> = serde_json::from_str(declared).ok();
-    let mut left = declared.unwrap_or_default();
-    if !allowed.elicitation {
-        left.remove("elicitation");
-    }
-    if !allowed.sampling {
-        left.remove("sampling");
-    }
-    Value::Object(left).to_string()
-}
-
 #[async_trait]
 impl Caller for CheckedCaller {
     fn session(&self) -> &str {
         self.caller.session()
     }
 
-    fn capabilities(&self) -> &str {
+    fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
     }
 
@@ -258,13 +248,13 @@ impl Caller for CheckedCaller {
         self.caller.listener()
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RpcError> {
         match self.check.request(method, params) {
-            Ok(params) => self.caller.ask(method, params.as_deref()).await,
+            Ok(params) => self.caller.send_request(method, params.as_deref()).await,
             Err(refusal) => Err(RpcError {
                 code: code::INVALID_PARAMS,
                 message: refusal.message,

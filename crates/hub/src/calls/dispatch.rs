@@ -84,8 +84,12 @@ impl Inner {
 
     /// Whether the server was started after `before`.
     pub(super) fn was_started(&self, entry: Option<&Arc<ServerEntry>>, before: Instant) -> bool {
-        let running = entry.and_then(|entry| self.slots.running(&entry.spec.name));
-        running.is_some_and(|running| running.since >= before)
+        let Some(entry) = entry else {
+            return false;
+        };
+        let slots = self.slots.of_server(&entry.spec.name);
+        let mut running = slots.iter().filter_map(|slot| slot.running());
+        running.any(|running| running.since >= before)
     }
 
     async fn call_static(
@@ -109,8 +113,11 @@ impl Inner {
         checked: HeaderUse,
         context: CallContext<'_>,
     ) -> ToolResult<CallOutcome> {
-        let slot = self.slots.get_or_create(&entry.spec.name);
-        let _place = slot.acquire_call_permit(entry.spec.timeouts.call).await?;
+        let slot = self.slot_for_request(entry, &context.request.session)?;
+        let longest = entry.spec.timeouts.call;
+        let _place = slot
+            .acquire_call_place(&context.request.session, longest)
+            .await?;
         let mirrors = checked == HeaderUse::Mirrored;
         let mut result = self.call_once(&slot, entry, tool, mirrors, context).await;
         match &result {
@@ -206,7 +213,7 @@ impl Inner {
         // A start for a call is bounded by the discovery timeout, because it is the same start.
         let deadline = Instant::now() + spec.timeouts.discovery;
         let (hold, _) = self
-            .acquire(spec, &entry.record, deadline, Backoff::Respect, trace)
+            .acquire(slot, spec, &entry.record, deadline, Backoff::Respect, trace)
             .await?;
         hold.mark_called();
         Ok(hold)
@@ -219,6 +226,7 @@ impl Inner {
         hold: &ConnectionHold,
         result: &ToolResult<T>,
     ) {
+        self.learn_from(hold.running(), slot.server());
         match result {
             Ok(_) => slot.record_success(),
             Err(error) if error.reason == Reason::ServerExited => {

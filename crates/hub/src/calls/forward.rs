@@ -42,8 +42,9 @@ impl OfferRef {
     }
 }
 
-/// A request to be forwarded to a server.
+/// A request to be forwarded to a server. Create one with [`ForwardRequest::new`] and set the fields that matter.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ForwardRequest {
     /// The session that makes the call.
     pub session: SessionId,
@@ -63,6 +64,8 @@ pub struct ForwardRequest {
     pub span: Option<SpanContext>,
     /// The client's responses to an earlier `input_required` result.
     pub input: Option<InputResponses>,
+    /// The client's name and version, for approval requests and the activity log. Untrusted text.
+    pub client: Option<Arc<str>>,
 }
 
 impl ForwardRequest {
@@ -84,6 +87,7 @@ impl ForwardRequest {
             meta: None,
             span: None,
             input: None,
+            client: None,
         }
     }
 }
@@ -115,6 +119,7 @@ impl Hub {
         };
         let finished = FinishedRequest {
             session: &request.session,
+            client: request.client.as_deref(),
             name: &request.method,
             server: Some(&request.server),
             outcome: outcome_of(&result),
@@ -141,8 +146,9 @@ impl Inner {
         pass: &OfferPass,
         trace: &TraceScope,
     ) -> ToolResult<CallOutcome> {
-        let slot = self.slots.get_or_create(&entry.spec.name);
-        let _place = slot.acquire_call_permit(entry.spec.timeouts.call).await?;
+        let slot = self.slot_for_request(entry, &request.session)?;
+        let longest = entry.spec.timeouts.call;
+        let _place = slot.acquire_call_place(&request.session, longest).await?;
         let result = self
             .send_forward_once(&slot, entry, request, pass, trace)
             .await;

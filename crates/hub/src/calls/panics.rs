@@ -6,24 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use pegboard_model::{Reason, ServerSpec, ToolError, ToolResult, TraceId};
+use pegboard_model::{Reason, ServerSpec, ToolError, TraceId};
 
 use crate::discovery::FinishedDiscovery;
 use crate::discovery::{DiscoverySource, RefreshOutcome};
 use crate::hub::Inner;
 
-/// Runs the work and turns a panic into an error. The panic's text may contain anything, so it is not repeated.
-pub(crate) async fn catch_panic<T>(
-    what: impl FnOnce() -> String,
-    work: impl Future<Output = ToolResult<T>>,
-) -> ToolResult<T> {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(result) => result,
-        Err(_) => Err(panicked(&what())),
-    }
-}
-
-fn panicked(what: &str) -> ToolError {
+/// The error for work that panicked. The panic's text may contain anything, so it is not repeated.
+pub(super) fn panicked(what: &str) -> ToolError {
     ToolError::new(Reason::Internal, format!("{what} panicked"))
 }
 
@@ -48,7 +38,7 @@ impl Inner {
                     record: Arc::new(record),
                     former: None,
                     error: Some(error),
-                    source: DiscoverySource::Asked,
+                    source: DiscoverySource::Discovered,
                     took: Duration::ZERO,
                 };
                 Arc::new(self.finish_discovery(&spec, finished, &trace))

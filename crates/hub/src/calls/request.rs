@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 #[serde(transparent)]
 pub struct SessionId(pub String);
 
-/// A request to call a tool.
+/// A request to call a tool. Create one with [`CallRequest::new`] and set the fields that matter.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct CallRequest {
     /// The session that makes the call.
     pub session: SessionId,
@@ -30,7 +31,7 @@ pub struct CallRequest {
     pub span: Option<SpanContext>,
     /// The client's responses to an earlier `input_required` result.
     pub input: Option<InputResponses>,
-    /// The client's name and version, shown in approval requests. Untrusted text.
+    /// The client's name and version, for approval requests and the activity log. Untrusted text.
     pub client: Option<Arc<str>>,
     /// Whether the session can make more calls, so that a grant for the session is useful.
     pub is_lasting: bool,

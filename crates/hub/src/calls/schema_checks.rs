@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_is_made_ready_once_and_what_is_kept_is_bounded() {
+    fn a_schema_is_compiled_once_and_the_cache_is_bounded() {
         let checks = SchemaChecks::default();
         let definition = r#"{"name":"a","inputSchema":{"type":"object","required":["x"]}}"#;
         let ready = |text: &str| checks.ready(fingerprint(text).unwrap(), text);

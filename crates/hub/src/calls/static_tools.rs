@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use pegboard_model::ToolResult;
-use pegboard_upstream::{CallOutcome, OutcomeKind};
+use pegboard_upstream::CallOutcome;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -29,11 +29,7 @@ pub(crate) fn as_result(answer: Value) -> ToolResult<CallOutcome> {
     let result = RawValue::from_string(result.to_string()).map_err(|error| {
         pegboard_model::ToolError::new(pegboard_model::Reason::Internal, error.to_string())
     })?;
-    Ok(CallOutcome {
-        result,
-        is_error: false,
-        kind: OutcomeKind::Complete,
-    })
+    Ok(CallOutcome::new(result))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use pegboard_catalog::{Catalog, ServerEntry};
 use pegboard_model::{ServerSpec, Transport};
 use pegboard_upstream::Announcement;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 
 use super::Backoff;
 use super::freshness::Freshness;
@@ -43,7 +44,8 @@ impl Hub {
             .refresh_matching_in_background(&self.catalog(), |entry| {
                 let by_http = matches!(entry.spec.transport, Transport::Http { .. });
                 let running = || {
-                    let running = self.inner.slots.running(&entry.spec.name);
+                    let running = self.inner.slots.get(&entry.spec.name);
+                    let running = running.and_then(|slot| slot.running());
                     let idle = entry.spec.timeouts.idle;
                     running.is_some_and(|running| !running.is_past_idle(idle))
                 };
@@ -120,52 +122,64 @@ impl Inner {
     ) {
         let inner = self.clone();
         // Subscribe before other tasks run, so that no notification is missed.
-        let mut changes = running.upstream.list_changed();
-        let mut announcements = running.upstream.announcements();
+        let changes = running.upstream.list_changed();
+        let announcements = running.upstream.announcements();
         self.tasks.spawn(async move {
-            let idle = spec.timeouts.idle;
-            let (mut may_change, mut may_announce) = (true, true);
-            loop {
-                let present = slot.running().is_some_and(|r| Arc::ptr_eq(&r, &running));
-                if !present {
+            let watched = (&slot, &running, &spec);
+            inner.supervise(watched, changes, announcements).await;
+            drop(running);
+            inner.slots.give_up(slot);
+        });
+    }
+
+    async fn supervise(
+        self: &Arc<Self>,
+        (slot, running, spec): (&Arc<ServerSlot>, &Arc<ServerConnection>, &Arc<ServerSpec>),
+        mut changes: watch::Receiver<u64>,
+        mut announcements: broadcast::Receiver<Announcement>,
+    ) {
+        let idle = spec.timeouts.idle;
+        let (mut may_change, mut may_announce) = (true, true);
+        loop {
+            let present = slot.running().is_some_and(|r| Arc::ptr_eq(&r, running));
+            if !present {
+                return;
+            }
+            tokio::select! {
+                error = running.upstream.ended() => {
+                    self.connection_lost(slot, running, &error);
                     return;
                 }
-                tokio::select! {
-                    error = running.upstream.ended() => {
-                        inner.connection_lost(&slot, &running, &error);
+                () = tokio::time::sleep_until(running.idle_at(idle)) => {
+                    if slot.retire_if_idle(running, idle) {
+                        self.end(running.clone(), &spec.name, "idle", new_trace());
                         return;
                     }
-                    () = tokio::time::sleep_until(running.idle_at(idle)) => {
-                        if slot.retire_if_idle(&running, idle) {
-                            inner.end(running.clone(), &spec.name, "idle", new_trace());
-                            return;
+                }
+                changed = changes.changed(), if may_change => match changed {
+                    Ok(()) => self.refresh_after_list_changed(slot, running, spec, PendingNotices::default()),
+                    // The connection is closing; `ended` or the idle timer reports how.
+                    Err(_) => may_change = false,
+                },
+                notice = announcements.recv(), if may_announce => {
+                    let changes = match notice {
+                        Ok(Announcement::PromptsChanged) => PendingNotices { prompts: true, resources: false },
+                        Ok(Announcement::ResourcesChanged) => PendingNotices { prompts: false, resources: true },
+                        Ok(updated) => {
+                            self.announce(&spec.name, updated);
+                            continue;
                         }
-                    }
-                    changed = changes.changed(), if may_change => match changed {
-                        Ok(()) => inner.refresh_after_list_changed(&slot, &running, &spec, PendingNotices::default()),
-                        // The connection is closing; `ended` or the idle timer reports how.
-                        Err(_) => may_change = false,
-                    },
-                    notice = announcements.recv(), if may_announce => {
-                        let changes = match notice {
-                            Ok(Announcement::PromptsChanged) => PendingNotices { prompts: true, resources: false },
-                            Ok(Announcement::ResourcesChanged) => PendingNotices { prompts: false, resources: true },
-                            Ok(updated) => {
-                                inner.announce(&spec.name, updated);
-                                continue;
-                            }
-                            // Notifications were lost; fetching all lists covers them.
-                            Err(RecvError::Lagged(_)) => PendingNotices { prompts: true, resources: true },
-                            Err(RecvError::Closed) => {
-                                may_announce = false;
-                                continue;
-                            }
-                        };
-                        inner.refresh_after_list_changed(&slot, &running, &spec, changes);
-                    }
+                        // Notifications were lost; fetching all lists covers them.
+                        Err(RecvError::Lagged(_)) => PendingNotices { prompts: true, resources: true },
+                        Err(RecvError::Closed) => {
+                            may_announce = false;
+                            continue;
+                        }
+                    };
+                    self.refresh_after_list_changed(slot, running, spec, changes);
                 }
             }
-        });
+        }
     }
 
     /// Fetches the lists again after a `list_changed` notification: the first few at once, then at most one per
@@ -181,6 +195,8 @@ impl Inner {
         let Some(at) = slot.list_changes().schedule(changes, interval) else {
             return;
         };
+        self.slots.mark_announced(slot);
+        let is_by_call = self.may_be_changed_by_call(running);
         let (inner, slot, spec) = (self.clone(), slot.clone(), spec.clone());
         let running = running.clone();
         self.tasks.spawn(async move {
@@ -193,9 +209,12 @@ impl Inner {
             let held = held.filter(|held| Arc::ptr_eq(held.running(), &running));
             let held = held.filter(|_| !running.is_past_idle(spec.timeouts.idle));
             if held.is_some() {
-                inner
-                    .discover_once(spec, &TraceScope::new(), Backoff::Respect)
+                let outcome = inner
+                    .discover_once(spec.clone(), &TraceScope::new(), Backoff::Respect)
                     .await;
+                if let Some(outcome) = outcome.filter(|_| is_by_call) {
+                    inner.learn_from_change(&spec, &outcome);
+                }
                 inner.announce_pending(&slot);
             }
         });

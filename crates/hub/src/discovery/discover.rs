@@ -66,14 +66,14 @@ pub(crate) async fn discover(
         Err(error) => return Arc::new(refused(&spec, error)),
     };
     drop(start);
-    if finished.source != DiscoverySource::Asked {
+    if finished.source != DiscoverySource::Discovered {
         finished.took = started.elapsed();
     }
     let (record, source, took) = (finished.record.clone(), finished.source, finished.took);
     // Publish before storing, so that readers do not wait for the disk. The lock is held until the record is stored.
     let mut outcome = inner.finish_discovery(&spec, finished, &trace);
     inner.record_discovery(span.as_ref(), &spec, &record, &outcome, took);
-    if source == DiscoverySource::Asked {
+    if source == DiscoverySource::Discovered {
         let stored = inner.store.save(&record).await;
         inner.record_stored(&spec.name, stored.as_ref().copied(), &trace);
         outcome.not_stored = stored.err();
@@ -106,7 +106,8 @@ impl Attempt<'_> {
         };
         // If nothing is known under this definition, changes are reported against the previous one.
         let former = inner.former_record(known);
-        if let Some(record) = elsewhere {
+        if let Some(mut record) = elsewhere {
+            record.learnt = record.learnt.and(known.learnt);
             let error = record.last_error.as_ref();
             return Ok(FinishedDiscovery {
                 error: error.map(|summary| from_summary(summary, self.spec)),
@@ -131,7 +132,7 @@ impl Attempt<'_> {
             record: Arc::new(record),
             former,
             error,
-            source: DiscoverySource::Asked,
+            source: DiscoverySource::Discovered,
             took,
         })
     }
@@ -216,7 +217,7 @@ impl Inner {
             protocol: record.protocol_version.as_deref(),
             tools: &record.tools,
             cache: match outcome.source {
-                DiscoverySource::Asked => CacheUse::Miss,
+                DiscoverySource::Discovered => CacheUse::Miss,
                 DiscoverySource::Shared => CacheUse::Shared,
                 DiscoverySource::Fresh => CacheUse::Hit,
             },

@@ -74,7 +74,10 @@ async fn fetch(
 ) -> ToolResult<DiscoveryResponse> {
     let timeout = discovery_timeout(spec, known);
     let deadline = Instant::now() + timeout;
-    let (hold, opened) = inner.acquire(spec, known, deadline, backoff, trace).await?;
+    let slot = inner.slots.for_discovery(&spec.name, &spec.hash);
+    let (hold, opened) = inner
+        .acquire(&slot, spec, known, deadline, backoff, trace)
+        .await?;
     let upstream = hold.upstream();
     let changes = upstream.list_changed();
     let list = || async {
@@ -97,13 +100,10 @@ async fn fetch(
         Err(error) => Err(error),
     };
     if let Err(error) = &response {
-        inner
-            .slots
-            .get_or_create(&spec.name)
-            .record_failure(&spec.hash, error);
+        slot.record_failure(&spec.hash, error);
     }
     let failed = response.is_err();
-    inner.release_after_discovery(spec, hold, opened, failed, trace);
+    inner.release_after_discovery(&slot, spec, hold, opened, failed, trace);
     response
 }
 

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn r_disc_03_a_failed_try_makes_the_known_list_stale() {
+    fn r_disc_03_a_failed_discovery_makes_the_known_list_stale() {
         check(1, None, true, Freshness::Stale);
     }
 
@@ -121,8 +121,8 @@ mod tests {
             (10 * 365 * 24, Freshness::Stale),
         ] {
             let now = Timestamp((200_000 - hours_back) * HOUR);
-            let verdict = freshness(&spec, &record, now, &Limits::default());
-            assert_eq!(verdict, expected, "{hours_back} h");
+            let found = freshness(&spec, &record, now, &Limits::default());
+            assert_eq!(found, expected, "{hours_back} h");
         }
     }
 

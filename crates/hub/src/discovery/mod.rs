@@ -5,6 +5,7 @@ mod discover;
 mod discover_missing;
 mod fetch;
 mod freshness;
+mod learning;
 mod offers;
 mod records;
 mod refresh;

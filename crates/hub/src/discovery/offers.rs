@@ -37,7 +37,7 @@ pub(super) async fn fetch_offers(
         }
         let failed = match timeout_at(deadline, upstream.list_offers(kind)).await {
             Ok(Ok(list)) => return Some(list),
-            Ok(Err(error)) => error.message,
+            Ok(Err(error)) => error.into_details().message,
             Err(_) => "it did not answer in time".to_owned(),
         };
         tracing::warn!(target: "pegboard", server = %spec.name, ?kind, "cannot fetch a list: {failed}");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn r_gate_03_only_declared_lists_are_asked_for_and_all_of_one_that_never_said() {
+    fn r_gate_03_only_declared_lists_are_fetched_or_all_without_capabilities() {
         check(Some(r#"{"tools":{}}"#), false, false);
         check(Some(r#"{"prompts":{"listChanged":true}}"#), true, false);
         check(Some(r#"{"resources":{},"prompts":null}"#), false, true);

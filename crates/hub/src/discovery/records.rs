@@ -93,6 +93,8 @@ impl Inner {
                 .capabilities
                 .or_else(|| known.capabilities.clone()),
             offers,
+            // More may have been learnt while the lists were fetched.
+            learnt: known.learnt.and(self.known_record(spec).learnt),
         }
     }
 

@@ -71,7 +71,7 @@ pub struct Refreshed {
 #[serde(rename_all = "lowercase")]
 pub enum DiscoverySource {
     /// The server was contacted.
-    Asked,
+    Discovered,
     /// Another process contacted it at the same time.
     Shared,
     /// The list was fresh; the server was not contacted.
@@ -352,7 +352,7 @@ impl Inner {
 
 /// Checks that a server is enabled and trusted.
 pub(crate) fn may_start(spec: &ServerSpec) -> ToolResult<()> {
-    let (reason, message) = match (spec.enabled, spec.approval) {
+    let (reason, message) = match (spec.enabled, spec.trust_state) {
         (false, _) => return Err(spec.disabled_error()),
         (true, TrustState::Pending) => (
             Reason::ServerPending,
@@ -374,7 +374,7 @@ pub(crate) fn refused(spec: &ServerSpec, error: ToolError) -> RefreshOutcome {
         server,
         result: Err(error),
         not_stored: None,
-        source: DiscoverySource::Asked,
+        source: DiscoverySource::Discovered,
         duration_ms: 0,
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use pegboard_model::{Limits, Offers, ServerName, ServerRecord, TraceId};
 
+use crate::calls::SessionId;
 use crate::hub::Inner;
 use crate::sync::lock;
 
@@ -65,10 +66,11 @@ impl Inner {
     pub(crate) fn withdraw_session_resources(
         self: &Arc<Self>,
         server: &ServerName,
+        session: &SessionId,
         uris: Vec<String>,
         trace: &TraceId,
     ) {
-        let running = self.slots.running(server);
+        let running = self.connection_of(server, session);
         let Some(running) = running.filter(|_| !uris.is_empty()) else {
             return;
         };

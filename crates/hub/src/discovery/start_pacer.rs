@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn r_disc_02_a_busy_machine_keeps_the_width_and_gives_up_what_is_unused() {
+    fn r_disc_02_a_busy_machine_keeps_the_used_start_slots() {
         let begun = Instant::now();
         let mut pacer = StartPacer::new(2, 64, begun);
         pacer.observe_load(High, 4, after(begun, 10));

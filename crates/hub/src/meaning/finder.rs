@@ -107,14 +107,14 @@ impl Finder {
             return catalog.find_tools(&request);
         };
         let vector = meaning.vector(text);
-        let past_searches = inner.search.memory.close_to(meaning, &vector);
+        let past_searches = inner.search.history.close_to(meaning, &vector);
         let found = catalog.find_tools(&SearchRequest {
             vector: Some(&vector),
             past_searches: &past_searches,
             ..request
         });
         if let Some(session) = &self.session {
-            inner.search.memory.searched(session, &vector, &found);
+            inner.search.history.searched(session, &vector, &found);
         }
         found
     }

@@ -90,7 +90,7 @@ impl Hub {
                 }
             };
             meaning.loaded.get_or_init(load).await;
-            self.inner.search.memory.load(&self.inner, meaning).await;
+            self.inner.search.history.load(&self.inner, meaning).await;
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod finder;
 mod indexing;
-mod search_memory;
+mod search_history;
 mod vector_cache;
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use tokio::sync::{Notify, OnceCell};
 
 pub use self::finder::Finder;
 pub use self::indexing::MeaningProgress;
-use self::search_memory::SearchMemory;
+use self::search_history::SearchHistory;
 use crate::sync::lock;
 
 /// Number of cached query vectors. A model that pages or repeats a search sends the same text.
@@ -78,14 +78,14 @@ struct Meaning {
 pub(crate) struct MeaningSearch {
     /// `None` without an encoder.
     meaning: Option<Meaning>,
-    memory: SearchMemory,
+    history: SearchHistory,
 }
 
 impl MeaningSearch {
     pub(crate) fn new(encoder: Option<Arc<dyn Encoder>>, remember_searches: bool) -> Self {
         Self {
             meaning: encoder.map(Meaning::new),
-            memory: SearchMemory::new(remember_searches),
+            history: SearchHistory::new(remember_searches),
         }
     }
 }

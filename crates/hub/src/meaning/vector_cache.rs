@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_and_a_broken_end_costs_only_itself() {
+    fn stored_entries_are_read_again_and_a_damaged_end_is_dropped_alone() {
         let keys = [TextKey::of(&words("a", "x")), TextKey::of(&words("b", "x"))];
         let mut kept = VectorCache::default();
         kept.add(keys[0], vec![1, 2, 3]);

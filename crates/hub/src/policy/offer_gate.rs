@@ -85,6 +85,7 @@ impl Inner {
         let asked = CallRequest {
             caller: request.caller.clone(),
             input: request.input.clone(),
+            client: request.client.clone(),
             is_lasting: false,
             ..CallRequest::new(request.session.clone(), exposed.clone(), arguments)
         };

@@ -69,7 +69,7 @@ impl Inner {
     }
 
     fn notify_list_changes(&self, server: &ServerName, due: PendingNotices) {
-        if let Some(slot) = self.slots.get(server) {
+        for slot in self.slots.of_server(server) {
             slot.list_changes().clear_pending(due);
         }
         if due.prompts {

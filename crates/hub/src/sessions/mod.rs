@@ -23,18 +23,24 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
+    /// Whether the session is connected and will be ended with [`Hub::session_ended`].
+    pub(crate) fn is_open(&self, session: &SessionId) -> bool {
+        self.registry.is_open(session)
+    }
+
     pub(crate) fn links(&self) -> &ResourceLinks {
         &self.links
     }
 }
 
 impl Hub {
-    /// Ends a session: its watches, links and grants are removed.
+    /// Ends a session: its watches, links and grants are removed, and the servers that ran for it alone are stopped.
     pub fn session_ended(&self, session: &SessionId) {
         let sessions = &self.inner.sessions;
         sessions.links.forget(session);
         sessions.registry.remove(session);
         self.inner.approvals.session_grants().forget(session);
+        self.end_session_instances(session);
         let servers = lock(&sessions.watches).remove_session(session);
         for server in &servers {
             self.inner.sync_watches_in_background(server);

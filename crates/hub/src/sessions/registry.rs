@@ -50,7 +50,7 @@ pub struct SessionInfo {
     /// Its id, as in the activity log.
     pub id: SessionId,
     /// How it is connected.
-    pub face: ClientTransport,
+    pub transport: ClientTransport,
     /// The client's name and version. Untrusted text.
     pub client: Option<Arc<str>>,
     /// Its profile; empty for the default one.
@@ -104,6 +104,10 @@ impl SessionRegistry {
 }
 
 impl SessionRegistry {
+    pub(super) fn is_open(&self, id: &SessionId) -> bool {
+        lock(&self.present).contains_key(&id.0)
+    }
+
     pub(super) fn remove(&self, id: &SessionId) {
         lock(&self.present).remove(&id.0);
     }
@@ -114,14 +118,14 @@ impl Hub {
     pub fn session_opened(
         &self,
         id: &SessionId,
-        face: ClientTransport,
+        transport: ClientTransport,
         client: Option<Arc<str>>,
         profile: &str,
     ) -> Arc<SessionHandle> {
         let now = self.inner.clock.now();
         let info = SessionInfo {
             id: id.clone(),
-            face,
+            transport,
             client,
             profile: profile.to_owned(),
             since: now,
@@ -147,7 +151,7 @@ impl Hub {
         let now = self.inner.clock.now();
         let info = SessionInfo {
             id: SessionId(format!("http-{number}")),
-            face: ClientTransport::HttpModern,
+            transport: ClientTransport::HttpModern,
             client: client(),
             profile: profile.to_owned(),
             since: now,
@@ -169,7 +173,7 @@ impl Hub {
         let mut present = lock(&self.inner.sessions.registry.present);
         present.retain(|_, (info, presence)| {
             let seen = Timestamp(presence.last_seen.load(Ordering::Relaxed));
-            info.face != ClientTransport::HttpModern || now.since(seen) < SILENT_CLIENT_TTL
+            info.transport != ClientTransport::HttpModern || now.since(seen) < SILENT_CLIENT_TTL
         });
         let sessions = present.values().map(|(info, presence)| SessionInfo {
             last_seen: Timestamp(presence.last_seen.load(Ordering::Relaxed)),

@@ -122,8 +122,7 @@ impl Hub {
         let inner = &self.inner;
         if !watch {
             lock(&inner.sessions.watches).remove(session, server, uri);
-            let slot = inner.slots.get(server);
-            return match slot.and_then(|slot| slot.running()) {
+            return match inner.connection_of(server, session) {
                 Some(running) => inner.sync_watch(&running, server, uri).await,
                 None => Ok(()),
             };
@@ -145,7 +144,7 @@ impl Hub {
             uri,
             kept: !is_new,
         };
-        let slot = inner.slots.get_or_create(server);
+        let slot = inner.slot_for_request(&entry, session)?;
         let hold = inner.hold_for_call(&slot, &entry, &trace).await?;
         let agreed = inner.sync_watch(hold.running(), server, uri).await;
         inner.record_result(&slot, &hold, &agreed);
@@ -191,6 +190,9 @@ impl Inner {
         let Some(hold) = hold() else {
             return;
         };
+        if !self.has_watches(hold.running(), server) {
+            return;
+        }
         hold.mark_called();
         let (inner, server) = (self.clone(), server.clone());
         self.tasks.spawn(async move {
@@ -200,16 +202,25 @@ impl Inner {
 
     /// Synchronizes the watches of a running server in the background.
     pub(super) fn sync_watches_in_background(self: &Arc<Self>, server: &ServerName) {
-        let slot = self.slots.get(server);
-        let running = slot.and_then(|slot| slot.running());
         // Without a runtime the program is ending, and the server with it.
-        let runtime = tokio::runtime::Handle::try_current();
-        if let (Some(running), Ok(_)) = (running, runtime) {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let slots = self.slots.of_server(server);
+        for running in slots.iter().filter_map(|slot| slot.running()) {
             let (inner, server) = (self.clone(), server.clone());
             self.tasks.spawn(async move {
                 inner.sync_watches(&running, &server).await;
             });
         }
+    }
+
+    /// Whether a session that this connection serves watches a resource.
+    fn has_watches(&self, running: &ServerConnection, server: &ServerName) -> bool {
+        let watches = lock(&self.sessions.watches);
+        let uris = watches.0.get(server).into_iter();
+        let mut sessions = uris.flat_map(BTreeMap::values).flatten();
+        sessions.any(|session| self.serves(running, server, session))
     }
 
     async fn sync_watches(&self, running: &ServerConnection, server: &ServerName) {
@@ -234,7 +245,9 @@ impl Inner {
         let wanted = {
             let watches = lock(&self.sessions.watches);
             let uris = watches.0.get(server);
-            uris.is_some_and(|uris| uris.contains_key(uri))
+            let sessions = uris.and_then(|uris| uris.get(uri));
+            let is_served = |session: &SessionId| self.serves(running, server, session);
+            sessions.is_some_and(|sessions| sessions.iter().any(is_served))
         };
         if wanted == watched.contains(uri) {
             return Ok(());

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pegboard_model::{ConfigHash, ServerRecord};
+use pegboard_model::{ConfigHash, ServerRecord, ShareScope};
 use pegboard_upstream::Upstream;
 use tokio::time::Instant;
 
+use crate::calls::SessionId;
 use crate::discovery::SessionResources;
 use crate::sync::lock;
 
@@ -19,6 +20,10 @@ const LISTING_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct ServerConnection {
     pub(crate) upstream: Arc<dyn Upstream>,
     pub(crate) config: ConfigHash,
+    /// Which clients share it.
+    pub(crate) scope: ShareScope,
+    /// The session that it is for; `None` if the server has one connection for all.
+    pub(crate) session: Option<SessionId>,
     pub(crate) since: Instant,
     /// Requests in progress, including discoveries.
     users: AtomicUsize,
@@ -37,11 +42,15 @@ impl ServerConnection {
         upstream: Arc<dyn Upstream>,
         config: ConfigHash,
         known: &ServerRecord,
+        scope: ShareScope,
+        session: Option<SessionId>,
     ) -> Self {
         let now = Instant::now();
         Self {
             upstream,
             config,
+            scope,
+            session,
             since: now,
             users: AtomicUsize::new(0),
             callers: AtomicUsize::new(0),
@@ -69,6 +78,12 @@ impl ServerConnection {
 
     pub(crate) fn users(&self) -> usize {
         self.users.load(Ordering::Acquire)
+    }
+
+    /// Whether a call is in progress, or ended at most `window` ago.
+    pub(crate) fn was_called_within(&self, window: Duration) -> bool {
+        let is_calling = self.callers.load(Ordering::Acquire) > 0;
+        is_calling || (self.was_called() && lock(&self.last_used).elapsed() <= window)
     }
 
     /// Whether a call is in progress or a resource is watched.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pegboard_catalog::decide_sharing;
 use pegboard_model::{
     EventKind, Reason, ServerName, ServerRecord, ServerSpec, ToolError, ToolResult, TraceId,
     Transport,
@@ -23,13 +24,13 @@ impl Inner {
     /// Holds the server's connection, opening it if necessary. The flag says whether it was opened just now.
     pub(crate) async fn acquire(
         self: &Arc<Self>,
+        slot: &Arc<ServerSlot>,
         spec: &Arc<ServerSpec>,
         known: &ServerRecord,
         deadline: Instant,
         backoff: Backoff,
         trace: &TraceId,
     ) -> ToolResult<(ConnectionHold, bool)> {
-        let slot = self.slots.get_or_create(&spec.name);
         if let Some(hold) = slot.hold(&spec.hash) {
             return Ok((hold, false));
         }
@@ -43,7 +44,7 @@ impl Inner {
         }
         if let Some(dead) = slot.running().filter(|r| !r.upstream.is_alive()) {
             let error = dead.upstream.ended().await;
-            self.connection_lost(&slot, &dead, &error);
+            self.connection_lost(slot, &dead, &error);
         }
         if backoff == Backoff::Respect {
             slot.check_pause(&spec.hash)?;
@@ -52,9 +53,13 @@ impl Inner {
         let Some(_begun) = self.tasks.enter() else {
             return Err(shutting_down());
         };
+        let sharing = decide_sharing(spec, known);
+        let scope = sharing.scope;
         let hint = ConnectHint {
             era: known.era,
             protocol_version: known.protocol_version.clone(),
+            sharing,
+            session: slot.session().map(|session| session.0.clone()),
         };
         let budget = deadline.saturating_duration_since(Instant::now());
         let opened = tokio::select! {
@@ -68,7 +73,13 @@ impl Inner {
                 return Err(error);
             }
         };
-        let running = Arc::new(ServerConnection::new(upstream, spec.hash, known));
+        let running = Arc::new(ServerConnection::new(
+            upstream,
+            spec.hash,
+            known,
+            scope,
+            slot.session().cloned(),
+        ));
         let (hold, replaced) = slot.install(running);
         self.telemetry.emit(
             trace,
@@ -78,6 +89,12 @@ impl Inner {
         );
         if let Some(replaced) = replaced {
             self.end(replaced, &spec.name, "replaced", *trace);
+        }
+        if slot.is_retired() {
+            // The session ended while its server was starting.
+            self.stop(slot, trace, "session ended").await;
+            let message = format!("the session that called server `{}` has ended", spec.name);
+            return Err(ToolError::new(Reason::Cancelled, message).at_server(&spec.name));
         }
         self.watch(slot.clone(), hold.running().clone(), spec.clone());
         self.restore_watches(&spec.name, || slot.hold(&spec.hash));
@@ -89,13 +106,13 @@ impl Inner {
     /// closed.
     pub(crate) fn release_after_discovery(
         self: &Arc<Self>,
+        slot: &Arc<ServerSlot>,
         spec: &ServerSpec,
         hold: ConnectionHold,
         opened: bool,
         failed: bool,
         trace: &TraceId,
     ) {
-        let slot = self.slots.get_or_create(&spec.name);
         let running = hold.running().clone();
         drop(hold);
         let is_stdio = matches!(spec.transport, Transport::Stdio { .. });

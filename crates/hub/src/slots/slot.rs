@@ -1,58 +1,75 @@
 //! The runtime state of one server: its connection, the holders of the connection, and its failure history.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pegboard_model::{ConfigHash, Limits, Reason, ServerName, Timestamp, ToolError, ToolResult};
-use tokio::sync::{MutexGuard, Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::sync::{MutexGuard, Notify};
+use tokio::time::Instant;
 
+use super::call_places::{CallPlace, CallPlaces};
 use super::connection::{ConnectionHold, ServerConnection};
 use super::failure_history::FailureHistory;
 use super::list_changes::ListChanges;
+use crate::calls::SessionId;
 use crate::sync::lock;
 
 /// The runtime state of one server.
 pub(crate) struct ServerSlot {
     server: ServerName,
+    /// The session that it belongs to; `None` for the common slot of the server.
+    session: Option<SessionId>,
+    /// Whether the session ended.
+    is_retired: AtomicBool,
     /// Held while the server is being started, so that concurrent first calls start one process.
     starting: tokio::sync::Mutex<()>,
     running: Mutex<Option<Arc<ServerConnection>>>,
     failures: Mutex<FailureHistory>,
     /// When the server exited unexpectedly; `None` once it was started again.
     crashed_at: Mutex<Option<Timestamp>>,
-    call_permits: Arc<Semaphore>,
+    places: Arc<CallPlaces>,
     /// Calls that wait for the server's first list and need the server right after.
     expected_calls: AtomicUsize,
     /// Callers that wait for this server's discovery specifically.
     urgent_waiters: AtomicUsize,
     urgent: Notify,
-    queued: AtomicUsize,
-    queue_limit: usize,
     list_changes: ListChanges,
 }
 
 impl ServerSlot {
-    pub(crate) fn new(server: ServerName, limits: &Limits) -> Self {
+    pub(crate) fn new(server: ServerName, session: Option<SessionId>, limits: &Limits) -> Self {
         Self {
+            places: CallPlaces::new(server.clone(), limits),
             server,
+            session,
+            is_retired: AtomicBool::new(false),
             starting: tokio::sync::Mutex::new(()),
             running: Mutex::new(None),
             failures: Mutex::default(),
             crashed_at: Mutex::default(),
-            call_permits: Arc::new(Semaphore::new(limits.calls_per_server)),
             expected_calls: AtomicUsize::new(0),
             urgent_waiters: AtomicUsize::new(0),
             urgent: Notify::new(),
-            queued: AtomicUsize::new(0),
-            queue_limit: limits.queued_calls_per_server,
             list_changes: ListChanges::default(),
         }
     }
 
     pub(crate) fn server(&self) -> &ServerName {
         &self.server
+    }
+
+    pub(crate) fn session(&self) -> Option<&SessionId> {
+        self.session.as_ref()
+    }
+
+    /// Marks the slot of a session that ended.
+    pub(super) fn retire(&self) {
+        self.is_retired.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Acquire)
     }
 
     pub(crate) fn list_changes(&self) -> &ListChanges {
@@ -149,28 +166,13 @@ impl ServerSlot {
         lock(&self.running).take()
     }
 
-    /// Waits for a call permit of the server. Refuses if too many calls wait already, or after `longest`.
-    pub(crate) async fn acquire_call_permit(
+    /// Waits for a place for a request of a session. Refuses if too many requests wait already, or after `longest`.
+    pub(crate) async fn acquire_call_place(
         &self,
+        session: &SessionId,
         longest: Duration,
-    ) -> ToolResult<OwnedSemaphorePermit> {
-        if let Ok(permit) = self.call_permits.clone().try_acquire_owned() {
-            return Ok(permit);
-        }
-        if self.queued.fetch_add(1, Ordering::AcqRel) >= self.queue_limit {
-            self.queued.fetch_sub(1, Ordering::AcqRel);
-            return Err(self.overloaded("has too many calls waiting"));
-        }
-        let _queued = CountGuard(&self.queued);
-        match timeout(longest, self.call_permits.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(self.overloaded("was busy with other calls for too long")),
-        }
-    }
-
-    fn overloaded(&self, what: &str) -> ToolError {
-        let message = format!("server `{}` {what}", self.server);
-        ToolError::new(Reason::Overloaded, message).at_server(&self.server)
+    ) -> ToolResult<CallPlace> {
+        self.places.acquire(&session.0, longest).await
     }
 
     /// Refuses a start during the pause after failures.
@@ -232,7 +234,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_keeps_failing_is_left_alone_for_a_while() {
-        let slot = ServerSlot::new(pegboard_testkit::server("bad"), &Limits::default());
+        let slot = ServerSlot::new(pegboard_testkit::server("bad"), None, &Limits::default());
         let error = ToolError::new(Reason::ServerExited, "it ended");
         let (config, other) = (ConfigHash([1; 32]), ConfigHash([2; 32]));
         slot.record_failure(&config, &error);
@@ -249,21 +251,5 @@ mod tests {
         wait_until("the pause is over", Duration::from_secs(10), over).await;
         slot.record_success();
         assert_eq!(slot.failures(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_waits_for_its_turn_no_longer_than_a_call_may_take() {
-        let limits = Limits {
-            calls_per_server: 1,
-            ..Limits::default()
-        };
-        let slot = ServerSlot::new(pegboard_testkit::server("busy"), &limits);
-        let longest = Duration::from_secs(5);
-        let _first = slot.acquire_call_permit(longest).await.unwrap();
-        let begun = Instant::now();
-        let refused = slot.acquire_call_permit(longest).await.unwrap_err();
-        assert_eq!(refused.reason, Reason::Overloaded);
-        assert_eq!(begun.elapsed().as_secs(), 5);
-        assert_eq!(slot.queued.load(Ordering::SeqCst), 0);
     }
 }

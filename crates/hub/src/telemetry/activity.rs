@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_noted_is_kept_though_the_hub_is_dropped() {
+    async fn recorded_activity_is_stored_though_the_hub_is_dropped() {
         let ledger = Arc::new(MemoryLedger::default());
         let log = ActivityLog::new(ledger.clone(), Tasks::new(), &Limits::default());
         log.record(Activity::new(Timestamp(7), ActivityKind::Call, "ok"));

@@ -147,6 +147,7 @@ impl Telemetry {
     fn record_request(&self, trace: &TraceId, kind: ActivityKind, request: FinishedRequest<'_>) {
         self.record(kind, request.outcome, |line| {
             line.session = Some(request.session.0.clone());
+            line.client = request.client.map(str::to_owned);
             line.tool = Some(request.name.to_owned());
             line.server = request.server.cloned();
             line.duration_ms = Some(millis(request.took));
@@ -165,6 +166,8 @@ impl Telemetry {
 /// A call or forwarded request that is over.
 pub(crate) struct FinishedRequest<'a> {
     pub(crate) session: &'a SessionId,
+    /// The client's name and version, if known.
+    pub(crate) client: Option<&'a str>,
     /// The tool's exposed name, or the method of a forwarded request.
     pub(crate) name: &'a str,
     pub(crate) server: Option<&'a ServerName>,

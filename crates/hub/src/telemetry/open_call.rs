@@ -57,6 +57,7 @@ impl Drop for OpenCall<'_> {
         };
         let cancelled = FinishedRequest {
             session: &self.request.session,
+            client: self.request.client.as_deref(),
             name: tool.map_or("unknown", |tool| tool.exposed().as_str()),
             server: tool.and_then(ResolvedTool::server),
             outcome: Reason::Cancelled.code(),

@@ -17,7 +17,7 @@ use pegboard_store::{Ledger, MemoryLedger, MemoryStore, Store};
 use pegboard_testkit::{FakeClock, stdio_spec, tool_json};
 use pegboard_upstream::{
     Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
-    Health, MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Health, MachineLoad, OfferKind, ToolListing, Upstream,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -312,11 +312,7 @@ impl Upstream for Running {
             result["structuredContent"] = structured;
         }
         let result = RawValue::from_string(result.to_string()).unwrap();
-        Ok(CallOutcome {
-            result,
-            is_error: false,
-            kind: OutcomeKind::Complete,
-        })
+        Ok(CallOutcome::new(result))
     }
 
     async fn request(
@@ -334,11 +330,7 @@ impl Upstream for Running {
             return Err(ToolError::new(Reason::ServerExited, "it ended"));
         }
         let result = format!(r#"{{"of":"{}",  "kept":[1.0]}}"#, self.server);
-        Ok(CallOutcome {
-            result: RawValue::from_string(result).unwrap(),
-            is_error: false,
-            kind: OutcomeKind::Complete,
-        })
+        Ok(CallOutcome::new(RawValue::from_string(result).unwrap()))
     }
 
     async fn list_offers(&self, kind: OfferKind) -> ToolResult<Vec<Box<RawValue>>> {
@@ -414,7 +406,7 @@ impl Upstream for Running {
 }
 
 /// A hub over fake servers.
-pub(crate) struct Bench {
+pub(crate) struct HubFixture {
     pub(crate) hub: Hub,
     pub(crate) servers: Arc<Servers>,
     pub(crate) store: Arc<dyn Store>,
@@ -426,7 +418,7 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
     stdio_spec(name, "fake", [name])
 }
 
-impl Bench {
+impl HubFixture {
     pub(crate) async fn with(specs: Vec<ServerSpec>, settings: HubSettings) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let clock = Arc::new(FakeClock::at(1_000_000_000));

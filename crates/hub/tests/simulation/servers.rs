@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use pegboard_model::{Era, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_upstream::{
     Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
-    Health, MachineLoad, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Health, MachineLoad, OfferKind, ToolListing, Upstream,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -294,11 +294,8 @@ impl Upstream for Connection {
         }
         let text = format!("{}:{tool}:{}", self.server, arguments.get());
         let result = json!({"content": [{"type": "text", "text": text}]});
-        Ok(CallOutcome {
-            result: RawValue::from_string(result.to_string()).unwrap(),
-            is_error: false,
-            kind: OutcomeKind::Complete,
-        })
+        let result = RawValue::from_string(result.to_string()).unwrap();
+        Ok(CallOutcome::new(result))
     }
 
     async fn request(&self, _: ForwardedRequest<'_>, _: CallOptions) -> ToolResult<CallOutcome> {

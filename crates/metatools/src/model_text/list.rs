@@ -249,7 +249,7 @@ impl Listing<'_> {
         out.ending_with(&format!("{more}{tail}"))
     }
 
-    /// Tells how to narrow the list.
+    /// Returns how to narrow the list.
     fn how_to_narrow(&self, groups: &[Group<'_>]) -> String {
         match narrower_example(groups, self.wanted) {
             Some(name) => {

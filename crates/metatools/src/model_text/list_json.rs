@@ -14,7 +14,7 @@ const CATEGORY_TOKENS: u64 = 280;
 const STALE_SERVERS: usize = 5;
 
 /// Returns `{"tools":[{name,summary,category,enabled}],"total":…,"categories":[…]}` in less than 500 tokens. If
-/// not every tool fits, `shown` and `more` tell how many are left and how to see them, and `counts` has the number of
+/// not every tool fits, `shown` and `more` say how many are left and how to see them, and `counts` has the number of
 /// tools of each category. `stale` lists the servers of these tools whose last refresh failed, and `instructions`
 /// holds the instructions of the requested server.
 pub fn list_json(catalog: &Catalog, request: &ListRequest<'_>) -> String {

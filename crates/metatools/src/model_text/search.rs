@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
-use pegboard_catalog::{Catalog, ToolSearch, ToolView};
+use pegboard_catalog::{Catalog, ServerEntry, ToolSearch, ToolView};
 use pegboard_guard::signature_of;
 use pegboard_model::{ServerName, escape_hidden_values};
 
@@ -104,22 +105,31 @@ impl<'a> ResponseBuilder<'a> {
         }
         let results = self.finder.find(self.catalog, query, self.limit);
         self.misses_meaning |= self.finder.misses_meaning(self.catalog, &results);
-        let of_server = results.server.map(|entry| entry.name().as_str());
+        let has_tools = |entry: &&Arc<ServerEntry>| entry.visible_tools().next().is_some();
+        let empty_server = results.server.filter(|entry| !has_tools(entry));
+        let of_server = results
+            .server
+            .filter(has_tools)
+            .map(|entry| entry.name().as_str());
         let (found, total): (Vec<ToolView<'a>>, usize) = match results.server {
-            Some(entry) => {
+            Some(entry) if entry.visible_tools().next().is_some() => {
                 let tools: Vec<_> = entry.visible_tools().collect();
                 let total = tools.len();
                 (tools, total)
             }
-            None => {
+            // A server without tools may have the name of what is searched, for example `time`.
+            _ => {
                 let tools = results.hits.iter().map(|hit| hit.tool);
                 (tools.collect(), results.total)
             }
         };
         if found.is_empty() {
             self.few = true;
-            self.found_nothing(query, of_server);
+            self.found_nothing(query, empty_server.map(|entry| entry.name().as_str()));
             return;
+        }
+        if let Some(entry) = empty_server {
+            let _ = writeln!(self.text, "No tool of server {} is known.", entry.name());
         }
         self.few |= total < self.limit;
         let shown = found.len().min(self.limit);

@@ -123,7 +123,7 @@ fn r_ctx_03_long_descriptions_are_shortened_at_a_sentence_and_name_the_rest() {
 #[test]
 fn r_ctx_03_many_parameters_are_shortened_and_required_ones_come_first() {
     let properties: serde_json::Map<String, Value> = (0..120)
-        .map(|number| (format!("option_{number}"), json!({"type": "string", "description": "What this option does, in a sentence or two that nobody needs."})))
+        .map(|number| (format!("option_{number}"), json!({"type": "string", "description": "What this option does, in one or two long sentences."})))
         .collect();
     let text = described(
         json!({"name": "wide", "description": "Wide.", "inputSchema": {"type": "object", "required": ["option_119"], "properties": properties}}),
@@ -229,7 +229,7 @@ fn r_ctx_03_a_description_as_json_has_the_same_parts() {
 }
 
 #[test]
-fn r_ctx_03_a_large_description_as_json_says_what_it_leaves_out() {
+fn r_ctx_03_a_large_description_as_json_names_omitted_parts() {
     let (document, tokens) = as_json(chart());
     assert!(tokens < 400, "{tokens}");
     assert_eq!(document.get("shortened"), None, "{document}");

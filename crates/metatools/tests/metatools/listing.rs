@@ -27,12 +27,12 @@ fn r_ctx_02_few_tools_are_listed_with_summaries() {
     github__close_issue: Close an issue.
     github__create_issue: Open a new issue in a repository.
     github__search_code: Search for code.
-    mail__send: Send an e-mail to somebody about an issue.
+    mail__send: Send an e-mail to a person about an issue.
     Narrow down: list_available_tools(category="github") or search_tools.
     "#);
     assert_snapshot!(list_text(&small(), &of("mail")), @r"
     1 tool:
-    mail__send: Send an e-mail to somebody about an issue.
+    mail__send: Send an e-mail to a person about an issue.
     ");
 }
 
@@ -124,7 +124,7 @@ fn r_ctx_02_json_has_the_promised_shape_while_everything_fits() {
             tool("github__close_issue", "Close an issue.", "github"),
             tool("github__create_issue", "Open a new issue in a repository.", "github"),
             tool("github__search_code", "Search for code.", "github"),
-            tool("mail__send", "Send an e-mail to somebody about an issue.", "mail"),
+            tool("mail__send", "Send an e-mail to a person about an issue.", "mail"),
         ],
         "total": 4,
         "categories": ["github", "mail"],

@@ -3,7 +3,6 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::result_large_err,
     reason = "a broken fixture must fail its test"
 )]
 
@@ -83,7 +82,7 @@ pub(crate) fn small() -> Catalog {
         json!({"name": "search_code", "description": "Search for code.", "annotations": {"readOnlyHint": true}}),
     ];
     let mail = [
-        json!({"name": "send", "description": "Send an e-mail to somebody about an issue.",
+        json!({"name": "send", "description": "Send an e-mail to a person about an issue.",
         "inputSchema": {"type": "object", "required": ["to"], "properties": {"to": {"type": "string"}, "cc": {"type": "string"}}}}),
     ];
     [

@@ -19,7 +19,7 @@ fn r_find_03_hits_are_lines_with_the_arguments_of_a_call() {
     3 of 3 tools for "create issue":
     github__create_issue — Open a new issue in a repository.
     github__close_issue — Close an issue.
-    mail__send — Send an e-mail to somebody about an issue.
+    mail__send — Send an e-mail to a person about an issue.
     "#);
     assert_snapshot!(search_text(&small(), &LexicalSearch, &["create issue"], 1, Detail::Full), @r#"
     1 of 3 tools for "create issue" (limit=3 shows more):
@@ -136,6 +136,16 @@ fn r_ctx_04_an_empty_result_suggests_names_and_lists_missing_servers() {
     still being discovered: slack (ask again)
     not available: jira
     "#);
+    // A server without tools may have the name of what is searched.
+    let named = small()
+        .with_server(waiting("code", DiscoveryStatus::Failed))
+        .0;
+    let text = search_text(&named, &LexicalSearch, &["code"], 5, Detail::Signature);
+    assert!(
+        text.starts_with("No tool of server code is known.\n"),
+        "{text}"
+    );
+    assert!(text.contains("github__search_code"), "{text}");
     assert_snapshot!(search_text(&catalog, &LexicalSearch, &["code"], 1, Detail::Signature), @r#"
     1 of 1 tool for "code":
     github__search_code() — Search for code. (read-only)

@@ -149,11 +149,11 @@ fn r_gate_06_a_servers_instructions_come_with_its_own_list_and_nowhere_else() {
     for other in [list(&catalog, None), list(&catalog, Some("mail"))] {
         assert!(!other.contains("Look first"), "{other}");
     }
-    let said = &document(&catalog, Some("notes"))["instructions"];
-    assert_eq!(said["from_server"], "notes");
+    let output = &document(&catalog, Some("notes"))["instructions"];
+    assert_eq!(output["from_server"], "notes");
     assert!(
-        said["text"].as_str().unwrap().starts_with("Look first."),
-        "{said}"
+        output["text"].as_str().unwrap().starts_with("Look first."),
+        "{output}"
     );
     let described = describe_text(&catalog.find("notes__look").unwrap(), true);
     let hint = "\nIts server's instructions: list_available_tools(category=\"notes\")";
@@ -167,9 +167,9 @@ fn r_gate_06_instructions_are_bounded() {
     for sentence in ["Use it with care. ", "查询天气。", "Xq9#zK!w"] {
         let catalog = catalog_with(|record| record.instructions = Some(sentence.repeat(3000)));
         let text = list(&catalog, Some("notes"));
-        let (_, said) = text.split_once("From server `notes`:").unwrap();
-        assert!(tokens(said) < 700, "{}: {said}", tokens(said));
-        assert!(said.contains("more characters)"), "{said}");
+        let (_, output) = text.split_once("From server `notes`:").unwrap();
+        assert!(tokens(output) < 700, "{}: {output}", tokens(output));
+        assert!(output.contains("more characters)"), "{output}");
     }
 }
 
@@ -178,7 +178,7 @@ fn r_gate_05_a_list_of_a_category_does_not_suggest_itself() {
     let tools: Vec<Value> = (0..90)
         .map(|number| {
             let (verb, thing) = (["get", "set"][number % 2], ["file", "page", "user"][number % 3]);
-            json!({"name": format!("{verb}_{thing}_{number}"), "description": "Does what its name says, and tells about it."})
+            json!({"name": format!("{verb}_{thing}_{number}"), "description": "Does what its name says, and reports the result."})
         })
         .collect();
     let entry = |name: &str| ServerEntry::new(Arc::new(spec(name)), Arc::new(record(name, &tools)));

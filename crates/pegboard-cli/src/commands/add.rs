@@ -2,16 +2,64 @@
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use pegboard::Builder;
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_config::{NormalizedName, Problem, definition_warnings, masked_command_line};
 use pegboard_model::{Reason, ServerName, Template, ToolError, Transport, UntrustedText};
 
 use super::discover_now::discover;
-use super::{CommandResult, Global, Output, builder, load_config};
-use crate::args::AddArgs;
+use super::{CommandResult, Global, Output, add_secrets, builder, load_config};
 use crate::failure::Failure;
 use crate::output::Paint;
+
+#[derive(Args)]
+pub(crate) struct AddArgs {
+    /// The server's name: a-z, 0-9 and _
+    pub(crate) name: String,
+    /// The URL of an HTTP server
+    #[arg(conflicts_with = "command", required_unless_present = "command")]
+    pub(crate) url: Option<String>,
+    /// An environment variable of the server; can be repeated
+    #[arg(
+        short,
+        long,
+        value_name = "KEY=VALUE",
+        num_args = 1,
+        conflicts_with = "url"
+    )]
+    pub(crate) env: Vec<String>,
+    /// A header of requests to the server; can be repeated
+    #[arg(
+        short = 'H',
+        long,
+        value_name = "NAME: VALUE",
+        num_args = 1,
+        conflicts_with = "command"
+    )]
+    pub(crate) header: Vec<String>,
+    /// The working directory of the server
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    pub(crate) cwd: Option<String>,
+    /// What the server is for
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// The category of its tools
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+    /// Replace a server of the same name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Move tokens in environment variables, headers and arguments to the secret store
+    #[arg(long)]
+    pub(crate) store_secrets: bool,
+    /// Only write the config file; do not start the server
+    #[arg(long)]
+    pub(crate) no_discover: bool,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
 
 pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandResult {
     let NormalizedName { name, is_corrected } = NormalizedName::parse(&args.name)?;
@@ -22,7 +70,7 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandRes
     }
     let before = builder(global).load()?;
     let file = before.loaded.edit_target.clone();
-    let server = NewServer {
+    let mut server = NewServer {
         env: pairs(&args.env, '=', "-e KEY=VALUE")?,
         headers: pairs(&args.header, ':', "-H 'Name: value'")?,
         cwd: args.cwd.as_deref().map(from_here),
@@ -30,8 +78,22 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandRes
         category: args.category.clone(),
         ..NewServer::new(name.clone(), transport(&args))
     };
-    add_server(&file, &server, args.replace).map_err(|problem| not_written(&name, problem))?;
+    let secrets = before.secrets();
+    let loaded = &before.loaded;
+    if !args.replace && add_secrets::existing(loaded, &name).is_some() {
+        return Err(already_exists(&name));
+    }
+    let stored = match args.store_secrets {
+        true => add_secrets::store(&mut server, &secrets, loaded, args.replace)?,
+        false => add_secrets::Stored::default(),
+    };
+    if let Err(problem) = add_server(&file, &server, args.replace) {
+        stored.undo(&secrets);
+        return Err(not_written(&name, problem));
+    }
+    stored.print(output);
     output.note(&format!("wrote server `{name}` to {}", file.display()));
+    add_secrets::print_hints(&server, output);
     warn(&name, builder(global), output)?;
     if args.no_discover {
         return Ok(());
@@ -57,8 +119,12 @@ fn not_written(name: &ServerName, problem: Problem) -> Failure {
     if problem.reason != Reason::ConfigDuplicate {
         return problem.into();
     }
+    already_exists(name)
+}
+
+fn already_exists(name: &ServerName) -> Failure {
     let message = format!("server `{name}` already exists");
-    let error = ToolError::new(problem.reason, message).at_server(name);
+    let error = ToolError::new(Reason::ConfigDuplicate, message).at_server(name);
     error
         .with_remedy("Choose another name, or replace it with `--replace`.")
         .into()

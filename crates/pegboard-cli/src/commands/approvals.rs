@@ -2,14 +2,47 @@
 
 use std::collections::BTreeSet;
 
+use clap::{Args, Subcommand};
 use pegboard_hub::{Hub, readable_arguments};
 use pegboard_model::{ApprovalDecision, ApprovalRequest, Clock, UntrustedText};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, interrupted, load_config, open, reading};
-use crate::args::{AllowArgs, ApprovalsCommand};
 use crate::format::duration;
 use crate::output::Paint;
+
+#[derive(Args)]
+pub(crate) struct ApprovalsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ApprovalsCommand>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List pending calls
+    List,
+    /// Approve a call
+    Allow(AllowArgs),
+    /// Refuse a call
+    Deny {
+        /// The id of the request
+        id: String,
+    },
+    /// Show each pending call as it arrives; while this runs, approvals are possible
+    Watch,
+}
+
+#[derive(Args)]
+pub(crate) struct AllowArgs {
+    /// The id of the request
+    pub(crate) id: String,
+    /// Also allow later calls of this version of the tool in the same session
+    #[arg(long, conflicts_with = "always")]
+    pub(crate) session: bool,
+    /// Also allow all later calls of this version of the tool
+    #[arg(long)]
+    pub(crate) always: bool,
+}
 
 /// The decider in the activity log.
 const BY: &str = "the command line";
@@ -116,6 +149,7 @@ fn show(request: &ApprovalRequest, output: &Output) -> CommandResult {
     let left = duration(request.expires_at.since(now));
     let id = output.paint(Paint::Strong, &request.id);
     let client = match &request.client {
+        Some(client) if *client == request.session => request.session.clone(),
         Some(client) => format!("{} ({})", UntrustedText::new(client), request.session),
         None => request.session.clone(),
     };

@@ -1,13 +1,22 @@
 //! `pegboard clear`: deletes the stored tool lists of servers.
 
+use clap::Args;
 use pegboard_model::{Reason, ToolError};
 use pegboard_store::{SqliteStore, Store};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, load_config, reading, server_name};
-use crate::args::ClearArgs;
 use crate::format::count;
 use crate::prompts::{can_ask, confirm};
+
+#[derive(Args)]
+pub(crate) struct ClearArgs {
+    /// The server [default: all]
+    pub(crate) server: Option<String>,
+    /// Delete without a prompt
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
 
 #[derive(Serialize)]
 struct Document {

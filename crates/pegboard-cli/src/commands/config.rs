@@ -1,16 +1,31 @@
 //! `pegboard config`: prints and checks the configuration.
 
+use clap::Subcommand;
 use pegboard::Configuration;
 use pegboard_config::{EffectiveValue, Problem, Severity, SourceFile};
 use pegboard_store::SqliteStore;
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, server_name};
-use crate::args::ConfigCommand;
 use crate::failure::Failure;
 use crate::format::count;
 use crate::output::Paint;
 use crate::overrides::{has_overrides, override_problems};
+
+#[derive(Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the paths of the config files and the state directory
+    Path,
+    /// Show every value and its source
+    Explain {
+        /// Only this server
+        server: Option<String>,
+    },
+    /// Read the configuration and report every problem
+    Check,
+    /// Print the JSON Schema of the config file
+    Schema,
+}
 
 #[derive(Serialize)]
 struct PathDocument<'a> {

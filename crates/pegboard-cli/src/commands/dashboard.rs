@@ -1,26 +1,26 @@
 //! `pegboard dashboard`: requests a one-time login URL from the running Pegboard.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::Request;
-use hyper::body::Bytes;
-use hyper_util::rt::TokioIo;
+use clap::Args;
+use hyper::Method;
 use pegboard::dashboard::{find_running_instance, login_redirect};
 use pegboard_gateway::http::admin_token;
 use pegboard_model::{Reason, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
-use tokio::net::TcpStream;
 
-use super::{CommandResult, Global, Output, builder, reading};
-use crate::args::DashboardArgs;
+use super::{CommandResult, Global, Output, builder, reading, running};
+
+#[derive(Args)]
+pub(crate) struct DashboardArgs {
+    /// Also open it in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+}
 
 /// The time allowed for the response of the running Pegboard.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The response is far smaller.
-const MAX_RESPONSE_BYTES: usize = 16 * 1024;
 
 #[derive(Deserialize, Serialize)]
 struct Login {
@@ -33,8 +33,7 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Com
     let configuration = builder(global).load()?;
     let state = configuration.state.path();
     reading(async {
-        let response = tokio::time::timeout(RESPONSE_TIMEOUT, request_login(state)).await;
-        let login = response.unwrap_or_else(|_| Err(not_reachable("it did not answer in time")))?;
+        let login = request_login(state).await?;
         if output.json {
             output.document(&login)?;
         } else {
@@ -51,46 +50,16 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Com
 
 /// Requests a one-time login from the running Pegboard.
 async fn request_login(state: &Path) -> ToolResult<Login> {
-    let address = connectable(find_running_instance(state)?);
+    let address = find_running_instance(state)?;
     let token = admin_token(state)?;
-    let lost = |error: &dyn std::error::Error| not_reachable(&error.to_string());
-    let stream = TcpStream::connect(address).await.map_err(|e| lost(&e))?;
-    let handshake_result = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = handshake_result.map_err(|e| lost(&e))?;
-    let driving = tokio::spawn(connection);
-    let request = Request::post("/api/v1/logins")
-        .header("host", address.to_string())
-        .header("authorization", format!("Bearer {}", token.reveal()))
-        .body(Empty::<Bytes>::new())
-        .map_err(|e| lost(&e))?;
-    let response = sender.send_request(request).await.map_err(|e| lost(&e))?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES)
-        .collect()
-        .await;
-    driving.abort();
-    let body = body.map_err(|error| not_reachable(&error.to_string()))?;
-    if !status.is_success() {
-        return Err(not_reachable(&format!("it answered with status {status}")));
-    }
-    serde_json::from_slice(&body.to_bytes()).map_err(|e| lost(&e))
-}
-
-/// Replaces an unspecified address such as `0.0.0.0`, which cannot be connected to, by the loopback address.
-fn connectable(mut address: SocketAddr) -> SocketAddr {
-    if address.ip().is_unspecified() {
-        match address {
-            SocketAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-            SocketAddr::V6(_) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        }
-    }
-    address
-}
-
-fn not_reachable(why: &str) -> ToolError {
-    let message = format!("cannot reach the running Pegboard: {why}");
-    ToolError::new(Reason::NotRunning, message)
-        .with_remedy("Check that it is still running, or start one with `pegboard up`.")
+    running::request(
+        address,
+        Method::POST,
+        "/api/v1/logins",
+        &token,
+        RESPONSE_TIMEOUT,
+    )
+    .await
 }
 
 /// Opens a file that redirects to the URL with the system's opener. The one-time code is not on the command line,

@@ -1,13 +1,20 @@
 //! `pegboard describe`: prints one tool in full.
 
+use clap::Args;
 use pegboard_catalog::{Description, FailedRefresh, describe};
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, UntrustedText};
 
-use super::tool_lookup::{catalog_with, refuse_broken};
+use super::tool_lookup::{find_tool, refuse_broken};
 use super::{CommandResult, Global, Output, builder, load_config, open, reading, with_servers};
 use crate::format::ago;
 use crate::output::Paint;
+
+#[derive(Args)]
+pub(crate) struct DescribeArgs {
+    /// The tool: server/tool, server.tool, server__tool, or its bare name when only one server has it
+    pub(crate) tool: String,
+}
 
 pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> CommandResult {
     let configuration = load_config(global, output)?;
@@ -15,8 +22,8 @@ pub(crate) fn run(tool: &str, global: &Global, output: &Output) -> CommandResult
     reading(async {
         let pegboard = open(configuration, builder(global), output).await?;
         with_servers(pegboard, |hub| async move {
-            let catalog = catalog_with(tool, &hub).await?;
-            let description = describe(&catalog.find(tool)?);
+            let (catalog, tool) = find_tool(tool, &hub).await?;
+            let description = describe(&catalog.find(&tool)?);
             if output.json {
                 return output.document(&description);
             }

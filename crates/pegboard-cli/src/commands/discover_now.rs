@@ -3,6 +3,7 @@
 use pegboard::Configuration;
 use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
 use pegboard_model::ServerName;
+use pegboard_store::ServerLogs;
 
 use super::log_hints::log_hints;
 use super::progress::progress;
@@ -32,28 +33,39 @@ pub(crate) fn discover(
                     true => output.document(outcome)?,
                     false => print_outcome(outcome, output)?,
                 }
-                if matches!(&outcome.result, Ok(found) if found.tools == 0)
-                    && let Ok(text) = logs.read(&outcome.server)
-                    && let Some(log_hints) = log_hints(&outcome.server, &text)
-                {
-                    output.note(&format!(
-                        "{} server `{}` has no tools and wrote:\n    {}\n    {}",
-                        output.paint(Paint::Warn, "note:"),
-                        outcome.server,
-                        log_hints.lines.join("\n    "),
-                        log_hints.remedy
-                    ));
-                }
+                note_log(outcome, &logs, output);
             }
-            let faults = outcomes.iter().filter_map(RefreshOutcome::fault);
-            let exit = faults.map(|error| error.reason.exit_code()).max();
-            exit.map_or(Ok(()), |exit| Err(Failure::shown(exit)))
+            result_of(&outcomes)
         })
         .await
     })
 }
 
-async fn discovered(
+/// Prints what a server without tools has written.
+pub(crate) fn note_log(outcome: &RefreshOutcome, logs: &ServerLogs, output: &Output) {
+    if matches!(&outcome.result, Ok(found) if found.tools == 0)
+        && let Ok(text) = logs.read(&outcome.server)
+        && let Some(log_hints) = log_hints(&outcome.server, &text)
+    {
+        output.note(&format!(
+            "{} server `{}` has no tools and wrote:\n    {}\n    {}",
+            output.paint(Paint::Warn, "note:"),
+            outcome.server,
+            log_hints.lines.join("\n    "),
+            log_hints.remedy
+        ));
+    }
+}
+
+/// The highest exit code of all failures.
+pub(crate) fn result_of(outcomes: &[RefreshOutcome]) -> CommandResult {
+    let faults = outcomes.iter().filter_map(RefreshOutcome::fault);
+    let exit = faults.map(|error| error.reason.exit_code()).max();
+    exit.map_or(Ok(()), |exit| Err(Failure::shown(exit)))
+}
+
+/// Discovers the servers concurrently, with a progress line.
+pub(crate) async fn discovered(
     hub: &Hub,
     names: &[ServerName],
     output: &Output,

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use clap::Args;
 use pegboard::Configuration;
 use pegboard_config::{LoadedConfig, Problem, Severity};
 use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
@@ -12,11 +13,16 @@ use super::log_hints::log_hints;
 use super::{
     CommandResult, Global, Output, builder, load_config, open, server_name, with_servers, working,
 };
-use crate::args::DoctorArgs;
 use crate::failure::Failure;
 use crate::format::count;
 use crate::output::Paint;
 use crate::overrides::override_problems;
+
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// Only this server
+    pub(crate) server: Option<String>,
+}
 
 #[derive(Serialize)]
 struct Check {

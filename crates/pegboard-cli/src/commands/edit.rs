@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use pegboard::Configuration;
 use pegboard_config::edit::{remove_server, set_enabled, set_value};
 use pegboard_model::{Layer, Reason, ServerName, ToolError};
@@ -10,8 +11,17 @@ use pegboard_store::{SqliteStore, Store};
 use super::{
     CommandResult, Global, Output, builder, load_config, reading, report_problems, server_name,
 };
-use crate::args::EditArgs;
 use crate::failure::Failure;
+
+#[derive(Args)]
+pub(crate) struct EditArgs {
+    /// The server's name
+    pub(crate) server: String,
+    /// The key, as in the config file
+    pub(crate) key: String,
+    /// The new value; JSON values such as true or 5 keep their type
+    pub(crate) value: String,
+}
 
 pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> CommandResult {
     let (name, file) = target(server, global, output)?;

@@ -1,5 +1,6 @@
 //! `pegboard export`: tool definitions in the format of a model provider.
 
+use clap::Args;
 use pegboard_catalog::{Catalog, ToolView};
 use pegboard_formats::{Format, RenderedTools, ToolLosses};
 use pegboard_model::{Reason, ServerName, ToolError, UntrustedText};
@@ -9,8 +10,20 @@ use super::undiscovered::{discover_untried, note_missing};
 use super::{
     CommandResult, Global, Output, builder, load_config, open, reading, server_name, with_servers,
 };
-use crate::args::ExportArgs;
 use crate::format::count;
+
+#[derive(Args)]
+pub(crate) struct ExportArgs {
+    /// anthropic, anthropic-deferred, openai-responses, openai-deferred, openai-chat, gemini or bedrock
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Format,
+    /// Only the tools of these servers
+    #[arg(value_name = "SERVER")]
+    pub(crate) servers: Vec<String>,
+    /// Show what the format cannot express instead of the definitions
+    #[arg(long)]
+    pub(crate) losses: bool,
+}
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -1,5 +1,6 @@
 //! `pegboard list`: prints the configured servers without starting any.
 
+use pegboard_catalog::ServerEntry;
 use pegboard_config::masked_command_line;
 use pegboard_hub::SystemClock;
 use pegboard_model::{Clock, DiscoveryStatus, TrustState};
@@ -16,7 +17,7 @@ struct Row {
     /// The command or URL, with secrets masked.
     command: String,
     enabled: bool,
-    approval: TrustState,
+    trust_state: TrustState,
     status: DiscoveryStatus,
     stale: bool,
     tools: usize,
@@ -27,6 +28,8 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     layer: pegboard_model::Layer,
+    #[serde(skip)]
+    state: (Paint, &'static str),
 }
 
 #[derive(Serialize)]
@@ -59,7 +62,7 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
             .map(|row| {
                 vec![
                     row.name.clone(),
-                    state(row, output),
+                    output.paint(row.state.0, row.state.1),
                     row.tools.to_string(),
                     ago(now, row.last_discovered.map(pegboard_model::Timestamp)),
                     note(row),
@@ -92,14 +95,14 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
     })
 }
 
-fn row(entry: &pegboard_catalog::ServerEntry) -> Row {
+fn row(entry: &ServerEntry) -> Row {
     let record = &entry.record;
     Row {
         name: entry.spec.name.to_string(),
         transport: entry.spec.transport.kind(),
         command: masked_command_line(&entry.spec.transport),
         enabled: entry.spec.enabled,
-        approval: entry.spec.approval,
+        trust_state: entry.spec.trust_state,
         status: entry.status(),
         stale: entry.stale,
         tools: record.tools.len(),
@@ -108,25 +111,26 @@ fn row(entry: &pegboard_catalog::ServerEntry) -> Row {
         last_error: record.last_error.as_ref().map(|note| note.message.clone()),
         description: entry.spec.description.clone(),
         layer: entry.spec.origin.layer,
+        state: state_of(entry),
     }
 }
 
-fn state(row: &Row, output: &Output) -> String {
-    let (paint, word) = match (row.enabled, row.approval, row.status) {
+/// Returns the state of a server in one word.
+pub(super) fn state_of(entry: &ServerEntry) -> (Paint, &'static str) {
+    match (entry.spec.enabled, entry.spec.trust_state, entry.status()) {
         (false, _, _) => (Paint::Dim, "disabled"),
         (_, TrustState::Pending, _) => (Paint::Warn, "pending"),
         (_, TrustState::Changed, _) => (Paint::Warn, "changed"),
         (_, _, DiscoveryStatus::Failed) => (Paint::Bad, "failed"),
-        (_, _, DiscoveryStatus::Success) if row.stale => (Paint::Warn, "stale"),
+        (_, _, DiscoveryStatus::Success) if entry.stale => (Paint::Warn, "stale"),
         (_, _, DiscoveryStatus::Success) => (Paint::Good, "known"),
         (_, _, DiscoveryStatus::Never) => (Paint::Dim, "undiscovered"),
         (_, _, DiscoveryStatus::Discovering) => (Paint::Warn, "discovering"),
-    };
-    output.paint(paint, word)
+    }
 }
 
 fn note(row: &Row) -> String {
-    match (row.approval, &row.last_error) {
+    match (row.trust_state, &row.last_error) {
         (TrustState::Pending | TrustState::Changed, _) => {
             format!("review with `pegboard trust {}`", row.name)
         }

@@ -1,49 +1,65 @@
 //! The commands, one module each, and what they share.
 
-mod activity;
-mod add;
-mod approvals;
+pub(crate) mod activity;
+pub(crate) mod add;
+mod add_secrets;
+pub(crate) mod approvals;
 pub(crate) mod ask;
-mod call;
-mod clear;
-mod config;
-mod context;
-mod dashboard;
-mod describe;
-mod discover_now;
-mod doctor;
-mod edit;
-mod export;
-mod list;
-mod log_hints;
-mod logs;
-mod policy;
-mod progress;
-mod refresh;
-mod search;
-mod secret;
+pub(crate) mod call;
+pub(crate) mod clear;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod connect;
+pub(crate) mod context;
+pub(crate) mod dashboard;
+pub(crate) mod describe;
+pub(crate) mod disconnect;
+pub(crate) mod discover_now;
+pub(crate) mod doctor;
+pub(crate) mod edit;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod log_hints;
+pub(crate) mod logs;
+pub(crate) mod man;
+pub(crate) mod policy;
+pub(crate) mod progress;
+pub(crate) mod refresh;
+mod running;
+pub(crate) mod search;
+pub(crate) mod secret;
 pub(crate) mod serve;
-mod show;
-mod stdio;
-mod token;
-mod tokens;
-mod tool_lookup;
-mod tools;
-mod trust;
-mod undiscovered;
-mod up;
+pub(crate) mod setup;
+pub(crate) mod show;
+pub(crate) mod status;
+pub(crate) mod stdio;
+pub(crate) mod token;
+pub(crate) mod tokens;
+pub(crate) mod tool_lookup;
+pub(crate) mod tools;
+pub(crate) mod trust;
+pub(crate) mod undiscovered;
+pub(crate) mod up;
 
 use std::future::Future;
+use std::path::PathBuf;
 
-use clap::CommandFactory;
 use pegboard::{Builder, Configuration, Pegboard};
+use pegboard_background::Hello;
 use pegboard_config::{Problem, Severity};
 use pegboard_model::{Reason, ServerName, ToolError};
+
+pub(crate) use stdio::run_background_tasks;
 
 use super::args::{Arguments, Command, Global};
 use super::failure::Failure;
 use super::logging;
 use super::output::{Output, Paint};
+
+/// The note if no server is configured.
+const NO_SERVER: &str =
+    "No server is configured. Try `pegboard add example -- pegboard example-server`.";
 
 /// The result of a command that prints its output itself.
 pub(crate) type CommandResult = Result<(), Failure>;
@@ -53,11 +69,17 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
     let global = &arguments.global;
     match arguments.command {
         Command::Up(args) => up::run(args, global, output),
+        Command::Setup(args) => setup::run(&args, global, output),
         Command::Serve(args) => serve::run(&args, global, output),
         Command::Stdio(args) => stdio::run(&args, global, output),
+        Command::Background => crate::background::run(output),
         Command::Token(args) => token::run(&args, global, output),
         Command::Dashboard(args) => dashboard::run(&args, global, output),
+        Command::Status => status::run(global, output),
+        Command::Connect(args) => connect::run(&args, global, output),
+        Command::Disconnect(args) => disconnect::run(&args, global, output),
         Command::Add(args) => add::run(args, global, output),
+        Command::Import(args) => import::run(&args, global, output),
         Command::Remove(args) => edit::remove(&args.server, global, output),
         Command::Enable(args) => edit::enable(&args.server, true, global, output),
         Command::Disable(args) => edit::enable(&args.server, false, global, output),
@@ -86,11 +108,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
             let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
             crate::example_server::run(stdin, stdout).map_err(|_| Failure::shown(0))
         }
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "pegboard", &mut script);
-            output.bytes(&script)
-        }
+        Command::Completions(args) => completions::run(&args, output),
+        Command::Man(args) => man::run(&args, output),
     }
 }
 
@@ -129,11 +148,18 @@ fn problem_with_named_path<'a>(
 ) -> Option<&'a Problem> {
     let folder = &configuration.environment.working_dir;
     let named = [&global.config, &global.project];
-    let named: Vec<_> = named
+    let named: Vec<PathBuf> = named
         .into_iter()
         .flatten()
         .map(|path| folder.join(path))
         .collect();
+    problem_with_paths(&named, configuration)
+}
+
+fn problem_with_paths<'a>(
+    named: &[PathBuf],
+    configuration: &'a Configuration,
+) -> Option<&'a Problem> {
     configuration.loaded.problems.iter().find(|problem| {
         let is_named = problem
             .file
@@ -143,16 +169,39 @@ fn problem_with_named_path<'a>(
     })
 }
 
+/// Returns the notes about a client's configuration: its problems, and whether it has no server.
+///
+/// # Errors
+/// Fails if a file or directory that the client named cannot be used.
+pub(crate) fn notes_of(
+    hello: &Hello,
+    configuration: &Configuration,
+) -> Result<Vec<String>, Failure> {
+    let named: Vec<PathBuf> = [&hello.config, &hello.project]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    if let Some(problem) = problem_with_paths(&named, configuration) {
+        return Err(problem.clone().into());
+    }
+    let problems = configuration.loaded.problems.iter();
+    let problems = problems.filter(|problem| problem.severity != Severity::Advice);
+    let mut notes: Vec<String> = problems.map(problem_text).collect();
+    notes.extend(is_empty(configuration).then(|| NO_SERVER.to_owned()));
+    Ok(notes)
+}
+
 /// Prints a note if no server is configured, and returns whether that is so. Unreadable files are reported elsewhere.
 fn note_if_empty(configuration: &Configuration, output: &Output) -> bool {
-    let loaded = &configuration.loaded;
-    let empty = loaded.servers.is_empty() && loaded.broken.is_empty();
-    if empty && !loaded.has_errors() {
-        output.note(
-            "No server is configured. Try `pegboard add example -- pegboard example-server`.",
-        );
+    if is_empty(configuration) && !configuration.loaded.has_errors() {
+        output.note(NO_SERVER);
     }
-    empty
+    is_empty(configuration)
+}
+
+fn is_empty(configuration: &Configuration) -> bool {
+    configuration.loaded.servers.is_empty() && configuration.loaded.broken.is_empty()
 }
 
 fn report_problems(
@@ -162,17 +211,23 @@ fn report_problems(
 ) {
     let problems = configuration.loaded.problems.iter();
     for problem in problems.filter(|p| p.severity != Severity::Advice && wanted(p)) {
-        let (paint, text) = if problem.severity == Severity::Error {
-            (Paint::Bad, problem.to_string())
-        } else {
-            (Paint::Warn, problem.in_one_line())
+        let paint = match problem.severity {
+            Severity::Error => Paint::Bad,
+            _ => Paint::Warn,
         };
-        let text = output.paint(paint, &text);
+        let text = output.paint(paint, &problem_text(problem));
         if loses_a_file(problem) {
             output.always_note(&text);
         } else {
             output.note(&text);
         }
+    }
+}
+
+fn problem_text(problem: &Problem) -> String {
+    match problem.severity {
+        Severity::Error => problem.to_string(),
+        _ => problem.in_one_line(),
     }
 }
 
@@ -195,7 +250,7 @@ async fn open(
 }
 
 /// Like [`open`], but reads the store on first use, so that clients get their first responses earlier.
-fn open_unread(
+pub(crate) fn open_unread(
     configuration: Configuration,
     builder: Builder,
     output: &Output,
@@ -233,7 +288,7 @@ fn working<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
 
 /// Runs a command that serves clients, on one thread: passing a short request to another thread costs more than
 /// handling it.
-fn serving<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) fn serving<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     block_on(tokio::runtime::Builder::new_current_thread(), work)
 }
 
@@ -251,7 +306,7 @@ fn block_on<T>(
 }
 
 /// Waits for SIGINT, SIGTERM or SIGHUP.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut term), Ok(mut hup)) = (
         signal(SignalKind::terminate()),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::Args;
 use pegboard_hub::{DiscoverySource, RefreshOutcome, RefreshScope};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
@@ -10,10 +11,22 @@ use super::progress::progress;
 use super::{
     CommandResult, Global, Output, builder, load_config, open, server_name, with_servers, working,
 };
-use crate::args::RefreshArgs;
 use crate::failure::Failure;
 use crate::format::{count, duration};
 use crate::output::Paint;
+
+#[derive(Args)]
+pub(crate) struct RefreshArgs {
+    /// The server [default: all]
+    #[arg(conflicts_with = "all")]
+    pub(crate) server: Option<String>,
+    /// Every enabled server
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Also discover servers whose list is still fresh
+    #[arg(long, short)]
+    pub(crate) force: bool,
+}
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -89,6 +102,17 @@ pub(crate) fn print(outcomes: &[RefreshOutcome], output: &Output) -> CommandResu
 /// Prints one line for the server, then one line per change.
 pub(crate) fn print_outcome(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
     print_result(outcome, output)?;
+    print_changes(outcome, output)?;
+    print_not_stored(outcome, output)
+}
+
+/// Prints one line for the server, without its tools.
+pub(crate) fn print_brief(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
+    print_result(outcome, output)?;
+    print_not_stored(outcome, output)
+}
+
+fn print_not_stored(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
     let Some(error) = &outcome.not_stored else {
         return Ok(());
     };
@@ -112,42 +136,48 @@ fn print_result(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
             let how = match outcome.source {
                 DiscoverySource::Fresh => "still fresh".to_owned(),
                 DiscoverySource::Shared => "discovered by another process".to_owned(),
-                DiscoverySource::Asked => duration(Duration::from_millis(outcome.duration_ms)),
+                DiscoverySource::Discovered => duration(Duration::from_millis(outcome.duration_ms)),
             };
             let mark = output.paint(Paint::Good, "✓");
             output.line(&format!(
                 "{mark} {name}  {} ({how})",
                 count(found.tools, "tool")
-            ))?;
-            let delta = &found.delta;
-            let lines = delta
-                .added
-                .iter()
-                .map(|tool| format!("+ {}", UntrustedText::new(tool)));
-            let lines = lines.chain(
-                delta
-                    .removed
-                    .iter()
-                    .map(|tool| format!("- {}", UntrustedText::new(tool))),
-            );
-            let lines = lines.chain(delta.changed.iter().map(|tool| {
-                format!(
-                    "~ {} ({})",
-                    UntrustedText::new(&tool.name),
-                    UntrustedText::new(&tool.fields.join(", "))
-                )
-            }));
-            let lines = lines.chain(found.rejected.iter().map(|rejection| {
-                let detail = UntrustedText::new(&rejection.detail);
-                format!(
-                    "! {} left out: {detail} [{}]",
-                    UntrustedText::new(&rejection.tool),
-                    rejection.reason
-                )
-            }));
-            lines
-                .map(|line| format!("    {line}"))
-                .try_for_each(|line| output.line(&line))
+            ))
         }
     }
+}
+
+fn print_changes(outcome: &RefreshOutcome, output: &Output) -> CommandResult {
+    let Ok(found) = &outcome.result else {
+        return Ok(());
+    };
+    let delta = &found.delta;
+    let lines = delta
+        .added
+        .iter()
+        .map(|tool| format!("+ {}", UntrustedText::new(tool)));
+    let lines = lines.chain(
+        delta
+            .removed
+            .iter()
+            .map(|tool| format!("- {}", UntrustedText::new(tool))),
+    );
+    let lines = lines.chain(delta.changed.iter().map(|tool| {
+        format!(
+            "~ {} ({})",
+            UntrustedText::new(&tool.name),
+            UntrustedText::new(&tool.fields.join(", "))
+        )
+    }));
+    let lines = lines.chain(found.rejected.iter().map(|rejection| {
+        let detail = UntrustedText::new(&rejection.detail);
+        format!(
+            "! {} left out: {detail} [{}]",
+            UntrustedText::new(&rejection.tool),
+            rejection.reason
+        )
+    }));
+    lines
+        .map(|line| format!("    {line}"))
+        .try_for_each(|line| output.line(&line))
 }

@@ -2,13 +2,29 @@
 
 use std::io::{IsTerminal, Read};
 
+use clap::Subcommand;
 use pegboard_config::SecretBackend;
 use pegboard_model::Secret;
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder};
-use crate::args::SecretCommand;
 use crate::failure::Failure;
+
+#[derive(Subcommand)]
+pub(crate) enum SecretCommand {
+    /// Store a value from a prompt or from standard input
+    Set {
+        /// The name to use in ${secret:NAME}
+        name: String,
+    },
+    /// List the names; values are never shown
+    List,
+    /// Delete a value
+    Rm {
+        /// The name
+        name: String,
+    },
+}
 
 #[derive(Serialize)]
 struct Document {

@@ -27,10 +27,11 @@ struct Document<'a> {
     trust: Option<&'a TrustReview>,
     warnings: Vec<DefinitionWarning>,
     enabled: bool,
-    approval: TrustState,
+    trust_state: TrustState,
     origin: &'a pegboard_model::Origin,
     description: Option<&'a str>,
     category: Option<&'a str>,
+    sharing: &'a pegboard_model::SharingDecision,
     ttl_ms: u128,
     discovery_timeout_ms: u128,
     connect_timeout_ms: u128,
@@ -74,13 +75,14 @@ fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Docu
         transport: spec.transport.kind(),
         command: masked_command_line(&spec.transport),
         variables: variables(entry),
-        trust: review.filter(|review| review.approval != TrustState::Granted),
+        trust: review.filter(|review| review.trust_state != TrustState::Granted),
         warnings: definition_warnings(&spec.name, &spec.transport),
         enabled: spec.enabled,
-        approval: spec.approval,
+        trust_state: spec.trust_state,
         origin: &spec.origin,
         description: spec.description.as_deref(),
         category: spec.category.as_deref(),
+        sharing: entry.sharing(),
         ttl_ms: spec.ttl.as_millis(),
         discovery_timeout_ms: spec.timeouts.discovery.as_millis(),
         connect_timeout_ms: spec.timeouts.connect.as_millis(),
@@ -149,8 +151,9 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
             ),
         ),
         ("fresh for", duration(fresh_for(entry))),
+        ("share", entry.sharing().to_string()),
     ];
-    lines.extend(trust(spec.approval, review));
+    lines.extend(trust(spec.trust_state, review));
     if let Some(description) = &spec.description {
         lines.push(("about", UntrustedText::new(description).to_string()));
     }
@@ -173,7 +176,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
     }
     let names = variables(entry);
     let warnings = definition_warnings(&spec.name, &spec.transport);
-    if spec.approval == TrustState::Granted {
+    if spec.trust_state == TrustState::Granted {
         lines.extend(
             warnings
                 .iter()
@@ -211,15 +214,15 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
 
 /// Returns the command of a server; the command of an untrusted server is shown in full.
 fn command(entry: &ServerEntry) -> String {
-    match entry.spec.approval {
+    match entry.spec.trust_state {
         TrustState::Granted => masked_command_line(&entry.spec.transport),
         TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
     }
 }
 
 /// Returns the trust state of a project's server, and the full review if it is not trusted.
-fn trust(approval: TrustState, review: Option<&TrustReview>) -> Vec<(&'static str, String)> {
-    let state = match approval {
+fn trust(trust_state: TrustState, review: Option<&TrustReview>) -> Vec<(&'static str, String)> {
+    let state = match trust_state {
         TrustState::Granted => {
             let own = review.and_then(|review| Some((review, review.replaces.as_ref()?)));
             let own = own.map(|(review, own)| ("note", own.sentence(&review.server)));

@@ -7,12 +7,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::Arc;
 
+use clap::Args;
 use pegboard::Pegboard;
 use pegboard::dashboard::ConfigReloader;
 use pegboard_config::Watcher;
 use pegboard_gateway::Gateway;
+use pegboard_gateway::stdio::{ResumedSession, run_shared};
 use pegboard_model::{Reason, ToolError};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
@@ -21,10 +23,31 @@ use super::serve::{STARTUP_GRACE, follow_config, run_housekeeping};
 use super::{
     CommandResult, Global, Output, builder, interrupted, load_config, note_if_empty, open_unread,
 };
-use crate::args::StdioArgs;
+use crate::background::{Bridged, Rest, bridge};
+
+#[derive(Args)]
+pub(crate) struct StdioArgs {
+    /// The profile of the config file that selects what the client sees
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Serve this client in this process, without the background process that others share
+    #[arg(long)]
+    pub(crate) alone: bool,
+}
 
 pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> CommandResult {
+    // Logs on standard error are those of this process.
+    let is_shared = !args.alone && global.log_level.is_none();
+    let rest = match is_shared.then(|| bridge(global, args.profile.as_deref())) {
+        Some(Bridged::Done) => return Ok(()),
+        Some(Bridged::Alone(rest)) => rest,
+        None => Rest::default(),
+    };
+    crate::hide_memory();
     let configuration = load_config(global, output)?;
+    if !rest.reason.is_empty() {
+        tracing::debug!("serving this client alone: {}", rest.reason);
+    }
     note_if_empty(&configuration, output);
     // One thread is enough for one client, and starts faster.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -39,7 +62,7 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Command
         let gateway = pegboard.gateway();
         let profile = args.profile.as_deref().unwrap_or_default();
         let result = tokio::select! {
-            result = serve_client(gateway.clone(), profile) => result,
+            result = serve_client(gateway.clone(), profile, rest) => result,
             () = run_background_tasks(&pegboard, &gateway, output) => Ok(()),
         };
         gateway.close();
@@ -53,16 +76,31 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Command
     result
 }
 
-async fn serve_client(gateway: Gateway, profile: &str) -> Result<(), ToolError> {
+async fn serve_client(gateway: Gateway, profile: &str, rest: Rest) -> Result<(), ToolError> {
     let lost = |error: io::Error| {
         let message = format!("cannot use standard input or output: {error}");
         ToolError::new(Reason::Internal, message)
     };
     let (input, output) = (input().map_err(lost)?, output().map_err(lost)?);
-    pegboard_gateway::stdio::run_until(gateway, profile, input, output, interrupted()).await
+    let input = io::Cursor::new(rest.unsent).chain(input);
+    let resumed = rest.resume.map(|resume| ResumedSession {
+        id: resume.token,
+        level: resume.level,
+        subscriptions: resume.subscriptions,
+    });
+    run_shared(
+        gateway,
+        profile,
+        input,
+        output,
+        resumed,
+        |_| {},
+        interrupted(),
+    )
+    .await
 }
 
-async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
+pub(crate) async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
     tokio::time::sleep(STARTUP_GRACE).await;
     // A client has a session even before it requests a list.
     pegboard.hub().start_deferred_session();
@@ -73,7 +111,7 @@ async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &O
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configuration().loaded.watch_list();
     let state = pegboard.configuration().state.path();
-    files.extend(["agreements.json", "secrets.json"].map(|name| state.join(name)));
+    files.extend(["trust.json", "secrets.json"].map(|name| state.join(name)));
     let reload = ConfigReloader::new(pegboard, gateway);
     let signal = changed.clone();
     let read = &pegboard.configuration().loaded.contents;
@@ -87,7 +125,7 @@ async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &O
     );
 }
 
-type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type StdioReader = Box<dyn AsyncRead + Send + Unpin>;
 type StdioWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The kind of a standard stream. Clients use pipes or sockets, which the runtime polls; anything else is read and
@@ -115,6 +153,14 @@ fn input() -> io::Result<StdioReader> {
         StdioHandle::Pipe(fd) => Box::new(pipe::Receiver::from_owned_fd(fd)?),
         StdioHandle::Socket(fd) => Box::new(socket(fd)?),
         StdioHandle::Other => Box::new(tokio::io::stdin()),
+    })
+}
+
+/// Returns standard input if it is a pipe or a socket, whose end the runtime can wait for.
+pub(super) fn piped_input() -> io::Result<Option<StdioReader>> {
+    Ok(match StdioHandle::of(io::stdin())? {
+        StdioHandle::Other => None,
+        _ => Some(input()?),
     })
 }
 

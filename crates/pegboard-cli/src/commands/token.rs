@@ -1,10 +1,20 @@
 //! `pegboard token`: prints or rotates the tokens of HTTP clients.
 
+use clap::Args;
 use pegboard_gateway::http::{admin_token, rotate_admin_token, rotate_token, token};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder};
-use crate::args::TokenArgs;
+
+#[derive(Args)]
+pub(crate) struct TokenArgs {
+    /// The admin token, which allows changing configuration and policies
+    #[arg(long)]
+    pub(crate) admin: bool,
+    /// Create a new token; the old one stops working
+    #[arg(long)]
+    pub(crate) rotate: bool,
+}
 
 #[derive(Serialize)]
 struct Document<'a> {

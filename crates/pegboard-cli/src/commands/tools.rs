@@ -1,5 +1,6 @@
 //! `pegboard tools`: lists tools without starting servers that were discovered before.
 
+use clap::Args;
 use pegboard_catalog::{Catalog, ListingFilter, write_listing};
 use pegboard_model::{TrustState, UntrustedText};
 
@@ -8,9 +9,20 @@ use super::{
     CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading, server_name,
     with_servers,
 };
-use crate::args::ToolsArgs;
 use crate::format::{count, thousands};
 use crate::output::Paint;
+
+#[derive(Args)]
+pub(crate) struct ToolsArgs {
+    /// Only this server's tools
+    pub(crate) server: Option<String>,
+    /// Only tools in this category or its subcategories
+    #[arg(long)]
+    pub(crate) category: Option<String>,
+    /// Show disabled tools too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
 
 pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> CommandResult {
     let configuration = load_config(global, output)?;
@@ -88,7 +100,7 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> CommandR
 /// Prints the project's servers that are not trusted yet.
 fn note_untrusted(catalog: &Catalog, output: &Output) {
     let waits = |entry: &&std::sync::Arc<pegboard_catalog::ServerEntry>| {
-        entry.spec.enabled && entry.spec.approval != TrustState::Granted
+        entry.spec.enabled && entry.spec.trust_state != TrustState::Granted
     };
     let names: Vec<_> = catalog
         .servers()

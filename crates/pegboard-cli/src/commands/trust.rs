@@ -1,20 +1,35 @@
 //! `pegboard trust`: shows everything that a project's server runs and receives, and grants or revokes trust.
 
+use clap::Args;
 use pegboard::Configuration;
 use pegboard_config::{TrustReview, TrustStore};
 use pegboard_model::{Reason, ToolError, TrustState};
 
 use super::discover_now::discover;
 use super::{CommandResult, Global, Output, load_config, server_name};
-use crate::args::TrustArgs;
 use crate::failure::Failure;
 use crate::output::Paint;
 use crate::prompts::{can_ask, confirm};
 
+#[derive(Args)]
+pub(crate) struct TrustArgs {
+    /// The server [default: all pending servers]
+    pub(crate) server: Option<String>,
+    /// Trust without a prompt
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Revoke trust
+    #[arg(long, conflicts_with = "yes", requires = "server")]
+    pub(crate) revoke: bool,
+    /// Do not start the servers to discover their tools
+    #[arg(long)]
+    pub(crate) no_discover: bool,
+}
+
 pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> CommandResult {
     let mut configuration = load_config(global, output)?;
     let reviews = wanted(args, &configuration)?;
-    let mut agreements = TrustStore::open(&configuration.paths.state_dir);
+    let mut trust_store = TrustStore::open(&configuration.paths.state_dir);
     let Some(project) = configuration.loaded.project.clone() else {
         output.note("Not in a project, so no server needs trust.");
         return if output.json {
@@ -38,7 +53,7 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Command
     for review in reviews {
         let name = &review.server;
         if args.revoke {
-            agreements.revoke(&project, name)?;
+            trust_store.revoke(&project, name)?;
             output.note(&format!("server `{name}` is no longer trusted"));
             continue;
         }
@@ -52,7 +67,7 @@ pub(crate) fn run(args: &TrustArgs, global: &Global, output: &Output) -> Command
         }
         let trusted = args.yes || (can_ask() && confirm(&format!("Trust server `{name}`?"), false));
         if trusted {
-            agreements.grant(&project, name, &review.hash)?;
+            trust_store.grant(&project, name, &review.hash)?;
             output.note(&format!("server `{name}` is trusted"));
             trusted_now.push(name.clone());
         } else {
@@ -84,7 +99,7 @@ fn wanted<'a>(
     match &args.server {
         None => Ok(reviews
             .values()
-            .filter(|review| review.approval != TrustState::Granted)
+            .filter(|review| review.trust_state != TrustState::Granted)
             .collect()),
         Some(name) => {
             let name = server_name(name, configuration)?;
@@ -101,7 +116,7 @@ fn wanted<'a>(
 }
 
 fn show(review: &TrustReview, output: &Output) -> CommandResult {
-    let changed = if review.approval == TrustState::Changed {
+    let changed = if review.trust_state == TrustState::Changed {
         ", changed since you trusted it"
     } else {
         ""

@@ -1,15 +1,30 @@
 //! `pegboard up`: serves clients until stopped, and offers the example server if none is configured.
 
+use clap::Args;
 use pegboard::{Builder, Configuration, Server};
 use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_hub::RefreshScope;
 use pegboard_model::ServerName;
 
-use super::serve::{listen, print_statistics, serve};
-use super::{CommandResult, Global, Output, builder, load_config, open, open_unread, serving};
-use crate::args::UpArgs;
+use super::serve::{ServeArgs, StopCondition, listen, print_statistics, serve};
+use super::{
+    CommandResult, Global, Output, builder, import, load_config, open, open_unread, serving, setup,
+};
 use crate::failure::Failure;
+use crate::format::count;
 use crate::prompts::{can_ask, confirm};
+
+#[derive(Args)]
+pub(crate) struct UpArgs {
+    /// Add the built-in example server to the config file if no server is configured
+    #[arg(long)]
+    pub(crate) example: bool,
+    /// Discover every server once, then exit
+    #[arg(long)]
+    pub(crate) once: bool,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
 
 /// The command that runs the built-in server.
 const EXAMPLE_COMMAND: &str = "example-server";
@@ -17,6 +32,27 @@ const EXAMPLE_COMMAND: &str = "example-server";
 pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> CommandResult {
     let mut configuration = load_config(global, output)?;
     let mut builder = builder(global).metrics();
+    if configuration.loaded.servers.is_empty() && configuration.loaded.broken.is_empty() {
+        let plan = (!args.example).then(|| import::scan(&configuration));
+        let (servers, clients) = plan.as_ref().map_or((0, 0), setup::found);
+        let found = format!(
+            "Found {} in {}.",
+            count(servers, "server"),
+            count(clients, "client")
+        );
+        let wants_setup =
+            servers > 0 && can_ask() && confirm(&format!("{found} Bring them in?"), true);
+        if let Some(plan) = plan.filter(|_| wants_setup) {
+            let own = super::builder(global).load()?;
+            // What failed was reported; the servers that were imported are served.
+            if let Err(failure) = setup::guide(own, &plan, global, output) {
+                failure.show(output);
+            }
+            configuration.reload();
+        } else if servers > 0 {
+            output.note(&format!("{found} Bring them in with `pegboard setup`."));
+        }
+    }
     if configuration.loaded.servers.is_empty() && configuration.loaded.broken.is_empty() {
         builder = offer_example(&args, &mut configuration, builder, output)?;
     }
@@ -28,9 +64,11 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> CommandResu
             pegboard.close().await;
             return super::refresh::print(&refreshed?, output);
         }
-        let listening = listen(&args.serve, &configuration.loaded.settings, output).await?;
+        let (settings, state) = (&configuration.loaded.settings, configuration.state.path());
+        let listening = listen(&args.serve, settings, state, output).await?;
         let pegboard = open_unread(configuration, builder, output)?;
-        let result = serve(&pegboard, listening, &args.serve, true, output).await;
+        let stop = StopCondition::Interrupted;
+        let result = serve(&pegboard, listening, &args.serve, true, stop, output).await;
         pegboard.close().await;
         result
     })
@@ -67,6 +105,6 @@ fn offer_example(
         return Ok(builder);
     }
     output.note("No server is configured; using the built-in example server for this run.");
-    output.note("Add your own with `pegboard add NAME -- COMMAND`, or add this one with `pegboard up --example`.");
+    output.note("Add your own with `pegboard add NAME -- COMMAND`, bring in those of other clients with `pegboard setup`, or add this one with `pegboard up --example`.");
     Ok(builder.server(Server::stdio("example", program).arg(EXAMPLE_COMMAND)))
 }

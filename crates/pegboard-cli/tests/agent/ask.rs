@@ -184,7 +184,7 @@ fn r_agent_02_a_project_cannot_send_the_key_to_another_host() {
 }
 
 #[test]
-fn r_agent_02_exit_codes_say_how_it_ended() {
+fn r_agent_02_exit_codes_follow_the_outcome() {
     for (turns, args, code) in [
         (json!([{"status": 529}]), ["--retries", "0"], 3),
         (
@@ -243,7 +243,7 @@ fn r_agent_02_a_policy_that_asks_is_answered_at_the_terminal() {
 #[test]
 fn r_agent_02_an_interrupt_stops_the_run_and_leaves_nothing_behind() {
     let server = model(json!([
-        {"text": "A sentence that is never ended by anybody at all.", "breaks": "hang"},
+        {"text": "A sentence that never ends, because the stream hangs.", "breaks": "hang"},
     ]));
     let home = machine(ModelApi::Anthropic, &server);
     let mut running = home.start(&["ask", "--json", "--model", "m-1", "Speak for ever."]);

@@ -154,7 +154,10 @@ async fn r_agent_01_a_program_searches_describes_calls_refreshes_and_listens() {
         .call("gone/x", json!({}))
         .await
         .expect_err("no server");
-    assert_eq!(error.server.expect("it is named").as_str(), "gone");
+    assert_eq!(
+        error.into_details().server.expect("it is named").as_str(),
+        "gone"
+    );
     pegboard.close().await;
     home.assert_nothing_runs();
 }

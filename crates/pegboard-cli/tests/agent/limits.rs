@@ -86,7 +86,7 @@ async fn r_agent_02_the_time_limit_covers_tool_calls_and_model_responses() {
         register_endless(&pegboard);
         let server = model(json!([
             {"calls": [{"name": "endless", "input": {}}, {"name": "list_available_tools", "input": {}}]},
-            {"text": "A sentence that is never ended by anybody.", "breaks": "hang"},
+            {"text": "A sentence that never ends, because the stream hangs.", "breaks": "hang"},
             {"text": "Well."},
         ]));
         let short = Budget {

@@ -56,14 +56,14 @@ async fn r_agent_02_a_task_of_several_steps_finds_describes_and_calls() {
             "no summary in {}",
             request(0)
         );
-        let heard: String = events
+        let text: String = events
             .iter()
             .filter_map(|event| match event {
                 AgentEvent::Text { text } => Some(text.as_str()),
                 _ => None,
             })
             .collect();
-        assert_eq!(heard, "I look for it.It is 42.");
+        assert_eq!(text, "I look for it.It is 42.");
         pegboard.close().await;
         home.assert_nothing_runs();
     }

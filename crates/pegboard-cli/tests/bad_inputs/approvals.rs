@@ -7,7 +7,7 @@ use crate::table::Row;
 
 const POLICIES: &str = "hub/tests/policies.rs";
 const DISPATCH: &str = "hub/tests/dispatch.rs";
-const MACHINE: &str = "hub/tests/consent_machine.rs";
+const MACHINE: &str = "hub/tests/approval_machine.rs";
 const EVERY_PATH: &str = "pegboard-cli/tests/cli/running/every_path.rs";
 
 /// Why rows about changed tools are pending.
@@ -94,8 +94,8 @@ pub(crate) const ROWS: &[Row] = &[
                 "r_pol_01_disabled_tools_are_hidden_on_every_path",
             ),
             (
-                "gateway/tests/core/consent.rs",
-                "r_pol_01_no_path_leads_past_a_policy",
+                "gateway/tests/core/approvals.rs",
+                "r_pol_01_no_path_bypasses_a_policy",
             ),
             (
                 "gateway/tests/core/gate_machine.rs",
@@ -198,16 +198,16 @@ fn no_tool_approves() {
     }
     let run = home.run_with_input(&["stdio"], &input).ok();
     for line in run.stdout.lines() {
-        let answer: Value = serde_json::from_str(line).expect("an answer");
-        let is_list = answer["id"] == 0;
+        let response: Value = serde_json::from_str(line).expect("an answer");
+        let is_list = response["id"] == 0;
         if is_list {
-            let names = answer["result"]["tools"].to_string();
+            let names = response["result"]["tools"].to_string();
             assert!(
                 !names.contains("approv") && !names.contains("grant"),
                 "{names}"
             );
         } else {
-            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            assert_eq!(response["result"]["isError"], true, "{response}");
         }
     }
     let grants = home.run(&["policy", "grants", "--json"]).ok().stdout;

@@ -122,7 +122,7 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 "hub/tests/discovery.rs",
-                "r_store_01_k09_a_clock_that_jumps_starts_no_storm_and_leaves_nothing_for_years",
+                "r_store_01_k09_a_clock_jump_starts_no_refresh_storm_and_blocks_no_refresh",
             ),
             (
                 "hub/src/discovery/freshness.rs",

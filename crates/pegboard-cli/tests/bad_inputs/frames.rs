@@ -74,11 +74,11 @@ pub(crate) const ROWS: &[Row] = &[
         tests: &[
             (
                 "jsonrpc/src/envelope.rs",
-                "r_sec_01_a_depth_bomb_costs_no_stack",
+                "r_sec_01_deep_nesting_uses_no_stack",
             ),
             (
                 FRAMING,
-                "r_sec_01_c08_a_deep_entry_of_a_list_is_handed_on_for_admission_to_refuse",
+                "r_sec_01_c08_a_deeply_nested_entry_is_left_for_admission_to_reject",
             ),
         ],
         pending: None,
@@ -123,7 +123,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         id: "C14",
         input: "requests of a server on a modern connection",
-        required: "they are refused and logged, and the call goes on",
+        required: "they are refused and logged, and the call continues",
         run: &[],
         tests: &[
             (

@@ -27,7 +27,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         id: "I02",
         input: "a compressed body that grows without end",
-        required: "nothing is decompressed: no compression is asked for, and such a body is refused",
+        required: "nothing is decompressed: no compression is requested, and such a body is refused",
         run: &[compressed_bodies],
         tests: &[],
         pending: None,
@@ -165,12 +165,12 @@ fn compressed_bodies() {
                     .push_str(&String::from_utf8_lossy(&head[..read]));
                 // The first bytes of an endless gzip stream.
                 let body = [&[0x1f, 0x8b, 8, 0][..], &[0; 60]].concat();
-                let answer = format!(
+                let response = format!(
                     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: {coding}\r\n\
                      Content-Length: {}\r\nConnection: close\r\n\r\n",
                     body.len()
                 );
-                let _ = stream.write_all(answer.as_bytes());
+                let _ = stream.write_all(response.as_bytes());
                 let _ = stream.write_all(&body);
             }
         });
@@ -183,7 +183,10 @@ fn compressed_bodies() {
         let error = &run["servers"][0]["error"];
         assert_eq!(error["reason"], "HTTP_PROTOCOL", "{coding}: {error}");
         let heads = heads.lock().unwrap().to_lowercase();
-        assert!(heads.contains("post /mcp"), "the server was asked: {heads}");
+        assert!(
+            heads.contains("post /mcp"),
+            "the server received the request: {heads}"
+        );
         assert!(
             !heads.contains(&format!("accept-encoding: {coding}")),
             "{heads}"

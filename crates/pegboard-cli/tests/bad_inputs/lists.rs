@@ -26,12 +26,12 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         id: "D02",
         input: "a legacy server that never answers the probe",
-        required: "it is asked in the legacy way soon, and that is remembered",
+        required: "it gets a legacy handshake soon, and its era is stored",
         run: &[silent_probe],
         tests: &[
             (
                 HANDSHAKE,
-                "r_disc_02_d02_a_server_silent_on_the_probe_is_asked_again_soon",
+                "r_disc_02_d02_a_server_that_ignores_the_probe_is_probed_again_soon",
             ),
             (
                 HANDSHAKE,
@@ -100,7 +100,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         id: "D09",
         input: "cache hints that are negative, zero, huge, missing or texts",
-        required: "nonsense is no hint, and a hint counts for a day at the most",
+        required: "invalid hints are ignored, and a hint counts for at most one day",
         run: &[],
         tests: &[
             (

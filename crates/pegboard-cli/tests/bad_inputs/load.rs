@@ -50,7 +50,7 @@ pub(crate) const ROWS: &[Row] = &[
         required: "so many run, so many wait, the rest are OVERLOADED at once; other servers are unaffected",
         run: &[more_calls_than_places],
         tests: &[(
-            "hub/src/slots/slot.rs",
+            "hub/src/slots/call_places.rs",
             "a_call_waits_for_its_turn_no_longer_than_a_call_may_take",
         )],
         pending: None,

@@ -19,7 +19,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[tokens_in_wrong_places],
         tests: &[(
             "gateway/src/http/access.rs",
-            "r_sec_03_only_the_right_token_opens_and_a_new_one_counts_at_once",
+            "r_sec_03_only_the_current_token_is_accepted",
         )],
         pending: None,
     },
@@ -104,7 +104,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "gateway/src/seal.rs",
-                "only_what_was_sealed_opens_and_only_for_its_purpose",
+                "only_sealed_values_open_and_only_for_their_purpose",
             ),
         ],
         pending: None,
@@ -135,7 +135,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[queries_out_of_range],
         tests: &[(
             "web/tests/api/reading.rs",
-            "r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code",
+            "r_api_04_unknown_names_give_404_and_bad_input_400_each_with_its_code",
         )],
         pending: None,
     },
@@ -272,9 +272,12 @@ fn status_of_announced(served: &Served, bytes: usize) -> u16 {
         served.token
     );
     stream.write_all(head.as_bytes()).expect("a head");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("an answer");
+    let status = response
+        .split(' ')
+        .nth(1)
+        .and_then(|code| code.parse().ok());
     status.expect("a status")
 }
 
@@ -292,17 +295,17 @@ fn header_and_body_differ() {
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", "example__note_list"),
     ];
-    let (status, answer) = http(
+    let (status, response) = http(
         &format!("{}/mcp", served.url),
         "POST",
         &headers,
         &body.to_string(),
     );
-    let answer: Value = serde_json::from_str(&answer).expect("an answer");
+    let response: Value = serde_json::from_str(&response).expect("an answer");
     assert_eq!(
-        (status, &answer["error"]["code"]),
+        (status, &response["error"]["code"]),
         (400, &json!(-32020)),
-        "{answer}"
+        "{response}"
     );
     served.end();
 }
@@ -318,9 +321,9 @@ fn the_same_ids() {
                 for number in 0..CALLS {
                     let text = format!("{client} {number}");
                     let params = json!({"name": "example__echo", "arguments": {"text": text}});
-                    let (status, answer) = mcp(url, token, "tools/call", params);
-                    assert_eq!(status, 200, "{answer}");
-                    let echoed = answer["result"]["content"][0]["text"]
+                    let (status, response) = mcp(url, token, "tools/call", params);
+                    assert_eq!(status, 200, "{response}");
+                    let echoed = response["result"]["content"][0]["text"]
                         .as_str()
                         .unwrap_or_default();
                     assert!(echoed.contains(&text), "{text} got {echoed}");
@@ -372,8 +375,8 @@ fn forged_forms() {
         ),
     ] {
         let url = format!("{}/api/v1/approvals/1f0c22ab", served.url);
-        let (status, answer) = http(&url, "POST", headers, body);
-        assert!([401, 403].contains(&status), "{status} {answer}");
+        let (status, response) = http(&url, "POST", headers, body);
+        assert!([401, 403].contains(&status), "{status} {response}");
     }
     served.end();
 }
@@ -388,9 +391,9 @@ fn queries_out_of_range() {
         ("cursor=!!", "cursor"),
     ] {
         let (status, body) = served.get(&format!("/api/v1/tools?{query}"));
-        let answer: Value = serde_json::from_str(&body).unwrap_or_default();
+        let response: Value = serde_json::from_str(&body).unwrap_or_default();
         assert_eq!(
-            (status, &answer["error"]["field"]),
+            (status, &response["error"]["field"]),
             (400, &json!(field)),
             "{query}: {body}"
         );
@@ -398,7 +401,7 @@ fn queries_out_of_range() {
     let long = format!("/api/v1/tools?q={}", "x".repeat(1 << 20));
     let (status, _) = served.get(&long);
     assert!((400..500).contains(&status), "{status}");
-    assert_eq!(served.get("/api/v1/tools").0, 200, "it goes on");
+    assert_eq!(served.get("/api/v1/tools").0, 200, "it keeps running");
     served.end();
 }
 
@@ -433,8 +436,11 @@ fn strange_searches() {
         run.stdout.len()
     );
     for line in run.stdout.lines() {
-        let answer: Value = serde_json::from_str(line).expect("an answer");
-        assert!(answer["result"]["content"][0]["text"].is_string(), "{line}");
+        let response: Value = serde_json::from_str(line).expect("an answer");
+        assert!(
+            response["result"]["content"][0]["text"].is_string(),
+            "{line}"
+        );
         assert!(line.len() < 20_000, "{}", line.len());
     }
 }

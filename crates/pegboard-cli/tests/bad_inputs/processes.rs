@@ -45,14 +45,14 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[grandchildren],
         tests: &[(
             "pegboard-cli/tests/cli/running/escapes.rs",
-            "r_sec_04_what_leaves_group_session_and_environment_ends_with_the_program",
+            "r_sec_04_processes_that_leave_group_session_and_environment_end_with_the_program",
         )],
         pending: None,
     },
     Row {
         id: "B07",
         input: "a server that forks 500 processes",
-        required: "SERVER_LIMIT stops it, and the gateway goes on",
+        required: "SERVER_LIMIT stops it, and the gateway keeps running",
         run: &[],
         tests: &[],
         pending: Some("limits on processes and memory of a server are not built yet"),
@@ -76,7 +76,9 @@ pub(crate) const ROWS: &[Row] = &[
                 "a_server_that_keeps_failing_is_left_alone",
             ),
         ],
-        pending: Some("there is no circuit beside the pauses, and processor time is not measured"),
+        pending: Some(
+            "there is no circuit breaker besides the backoff, and processor time is not measured",
+        ),
     },
     Row {
         id: "B11",
@@ -146,7 +148,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 "upstream/src/stdio_rpc.rs",
-                "r_sec_01_a_server_that_stops_reading_costs_a_time_out_and_no_hang",
+                "r_sec_01_a_server_that_stops_reading_causes_a_timeout_and_no_hang",
             ),
         ],
         pending: None,

@@ -175,7 +175,7 @@ fn definition(schema: &str) -> String {
 }
 
 /// Returns the admission of a tool next to a good one, which must be admitted.
-fn verdict(definition: &str, over_http: bool) -> Result<Tool, Reason> {
+fn admitted(definition: &str, over_http: bool) -> Result<Tool, Reason> {
     let good = r#"{"name":"zz_good","inputSchema":{"type":"object"}}"#;
     let list = [definition, good].map(|text| RawValue::from_string(text.to_owned()).unwrap());
     let server = ServerName::parse("files").unwrap();
@@ -192,7 +192,7 @@ fn verdict(definition: &str, over_http: bool) -> Result<Tool, Reason> {
 }
 
 fn of_schema(schema: &str) -> Result<Tool, Reason> {
-    verdict(&definition(schema), false)
+    admitted(&definition(schema), false)
 }
 
 #[track_caller]
@@ -210,7 +210,7 @@ fn checked_soon(schema: &Value, arguments: &Value) -> Option<String> {
     let tool = of_schema(&schema.to_string()).expect("an admitted tool");
     let field = check_arguments(&tool, arguments)
         .err()
-        .and_then(|error| error.field);
+        .and_then(|error| error.into_details().field);
     assert!(started.elapsed() < SOON, "{:?}", started.elapsed());
     field
 }
@@ -393,9 +393,9 @@ fn header_annotations() {
         json!({"a": {"type": "string", "x-mcp-header": "Same"}, "b": {"type": "string", "x-mcp-header": "same"}}),
     ] {
         let tool = definition(&json!({"type": "object", "properties": properties}).to_string());
-        assert!(verdict(&tool, false).is_ok(), "{properties}");
+        assert!(admitted(&tool, false).is_ok(), "{properties}");
         assert_eq!(
-            verdict(&tool, true).err(),
+            admitted(&tool, true).err(),
             Some(Reason::SchemaHeader),
             "{properties}"
         );

@@ -28,7 +28,7 @@ pub(crate) fn discover(script: &Script) -> Discovered {
     let of = |name: &str| {
         let all = servers.as_array().expect("a list").iter();
         let mut found = all.filter(|server| server["server"] == name);
-        found.next().expect("the server was asked").clone()
+        found.next().expect("the server received a request").clone()
     };
     assert_eq!(of("good")["tools"], 1, "the other server is unaffected");
     home.assert_nothing_runs();

@@ -52,7 +52,7 @@ pub(crate) const ROWS: &[Row] = &[
             ),
             (
                 SCREENS,
-                "r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on",
+                "r_api_07_every_screen_is_a_complete_page_that_loads_only_our_files",
             ),
         ],
         pending: None,
@@ -133,7 +133,7 @@ pub(crate) const ROWS: &[Row] = &[
         run: &[hostile_error],
         tests: &[(
             "upstream/src/errors.rs",
-            "r_sec_01_words_of_a_server_are_cut_cleaned_and_escaped",
+            "r_sec_01_texts_of_a_server_are_shortened_cleaned_and_escaped",
         )],
         pending: None,
     },
@@ -185,9 +185,9 @@ fn imitated_output() {
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         let run = home.run_with_input(&["stdio"], &line(request)).ok();
-        let answer: serde_json::Value =
+        let response: serde_json::Value =
             serde_json::from_str(run.stdout.trim()).expect("one answer");
-        answer["result"]["content"][0]["text"]
+        response["result"]["content"][0]["text"]
             .as_str()
             .expect("a text")
             .to_owned()

@@ -39,7 +39,7 @@ impl BrowserSession {
         ] {
             assert!(
                 needed.exists(),
-                "{} is not there; run scripts/install-test-env",
+                "{} does not exist; run scripts/install-test-env",
                 needed.display()
             );
         }
@@ -62,13 +62,13 @@ impl BrowserSession {
             "admin": self.home.run(&["token", "--admin"]).ok().stdout.trim(),
             "chromium": CHROMIUM,
             "modules": self.installed,
-            "pictures": pictures(),
+            "pictures": screenshots(),
         });
         for (key, value) in extra_input.as_object().into_iter().flatten() {
             script_input[key] = value.clone();
         }
         if let Err(why) = run(script, &script_input) {
-            panic!("{why}\npegboard said:\n{}", running.output());
+            panic!("{why}\noutput of pegboard:\n{}", running.output());
         }
         running.signal("-TERM");
         assert!(running.wait().success(), "{}", running.output());
@@ -79,7 +79,7 @@ impl BrowserSession {
 /// Returns the base URL, such as `http://127.0.0.1:PORT`.
 fn address(running: &Running) -> String {
     let mut found = None;
-    wait_until_sync("the address in what `serve` says", TIMEOUT, || {
+    wait_until_sync("`serve` prints its address", TIMEOUT, || {
         let printed = running.output();
         let rest = printed
             .split_once("http://127.0.0.1:")
@@ -91,7 +91,7 @@ fn address(running: &Running) -> String {
 }
 
 /// Returns the directory of screenshots.
-fn pictures() -> PathBuf {
+fn screenshots() -> PathBuf {
     let folder = match std::env::var_os("PEGBOARD_ARTEFACTS") {
         Some(folder) => PathBuf::from(folder).join("screenshots"),
         None => {
@@ -137,10 +137,10 @@ fn run(script: &str, script_input: &Value) -> Result<(), String> {
     let output = child.wait_with_output().expect("the script ends");
     drop(done);
     let _ = watch.join();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     match output.status.success() {
         true => Ok(()),
-        false => Err(format!("{script}: {}\n{said}", output.status)),
+        false => Err(format!("{script}: {}\n{text}", output.status)),
     }
 }

@@ -34,10 +34,10 @@ const MANY: usize = 2_000;
 
 #[test]
 fn r_api_07_first_login_to_approved_call() {
-    let Some(desk) = BrowserSession::here(Home::new()) else {
+    let Some(session) = BrowserSession::here(Home::new()) else {
         return;
     };
-    desk.drive("journey.mjs", &json!({}));
+    session.drive("journey.mjs", &json!({}));
 }
 
 #[test]
@@ -67,11 +67,18 @@ fn r_api_07_every_screen_looks_right_in_light_dark_and_narrow() {
         "env": {"BASH_ENV": ".lint.sh", "OUT": "${HOME}"},
     }}});
     home.write("project/.mcp.json", &theirs.to_string());
+    let cursor = json!({"mcpServers": {
+        "files": {"command": PEGBOARD, "args": ["example-server"], "env": {"API_TOKEN": "sk-canary-9f8e7d6c5b4a39281706"}},
+        "remote": {"url": "https://mcp.example.com/mcp"},
+        "odd": {"command": 7},
+    }});
+    home.write("home/.cursor/mcp.json", &cursor.to_string());
+    home.write("home/.codex/config.toml", "broken = [");
     home.run(&["refresh", "--all"]);
-    let Some(desk) = BrowserSession::here(home) else {
+    let Some(session) = BrowserSession::here(home) else {
         return;
     };
-    desk.drive("screens.mjs", &json!({}));
+    session.drive("screens.mjs", &json!({}));
 }
 
 #[test]
@@ -84,10 +91,10 @@ fn r_ui_01_a_double_click_approves_one_call() {
         "policy = \"ask\"\n",
     );
     home.run(&["refresh", "--all"]);
-    let Some(desk) = BrowserSession::here(home) else {
+    let Some(session) = BrowserSession::here(home) else {
         return;
     };
-    desk.drive("double_click.mjs", &json!({}));
+    session.drive("double_click.mjs", &json!({}));
 }
 
 #[test]
@@ -114,10 +121,10 @@ fn r_ui_01_a_tool_is_not_run_with_empty_required_fields() {
     let file = home.write("chat.json", &json!({ "tools": [post] }).to_string());
     home.add("chat", &replay, &[&file.display().to_string()], "");
     home.run(&["refresh", "--all"]);
-    let Some(desk) = BrowserSession::here(home) else {
+    let Some(session) = BrowserSession::here(home) else {
         return;
     };
-    desk.drive("required.mjs", &json!({}));
+    session.drive("required.mjs", &json!({}));
 }
 
 #[test]
@@ -127,34 +134,58 @@ fn r_ui_02_a_server_that_cannot_start_says_why() {
         "config/config.toml",
         "[servers.example]\ncommand = \"pegboard\"\nargs = 7\n",
     );
-    let Some(desk) = BrowserSession::here(home) else {
+    let Some(session) = BrowserSession::here(home) else {
         return;
     };
-    desk.drive("add_server.mjs", &json!({}));
+    session.drive("add_server.mjs", &json!({}));
 }
 
 #[test]
 fn r_ui_02_many_tabs_share_one_stream_of_events() {
-    let Some(desk) = BrowserSession::here(Home::with_example()) else {
+    let Some(session) = BrowserSession::here(Home::with_example()) else {
         return;
     };
-    desk.drive("tabs.mjs", &json!({}));
+    session.drive("tabs.mjs", &json!({}));
 }
 
 #[test]
 fn r_ui_02_a_page_survives_a_restart_and_an_expired_login_leads_to_the_login_page() {
-    let Some(desk) = BrowserSession::here(Home::with_example()) else {
+    let Some(session) = BrowserSession::here(Home::with_example()) else {
         return;
     };
-    desk.drive("restart.mjs", &json!({}));
+    session.drive("restart.mjs", &json!({}));
 }
 
 #[test]
 fn r_api_07_the_keyboard_is_enough() {
-    let Some(desk) = BrowserSession::here(Home::with_example()) else {
+    let Some(session) = BrowserSession::here(Home::with_example()) else {
         return;
     };
-    desk.drive("keyboard.mjs", &json!({}));
+    session.drive("keyboard.mjs", &json!({}));
+}
+
+#[test]
+fn r_cfg_07_servers_are_imported_and_a_client_is_connected_and_restored() {
+    let home = Home::new();
+    let secret = "ghp_canary0123456789canary0123456789canary";
+    let example = |env: Value| json!({"command": PEGBOARD, "args": ["example-server"], "env": env});
+    let servers = json!({
+        "files": example(json!({"PLACE": "files"})),
+        "notes": example(json!({"API_TOKEN": secret})),
+        "weather": example(json!({"PLACE": "weather"})),
+    });
+    let text = format!("{:#}\n", json!({"mcpServers": servers}));
+    let cursor = home.write("home/.cursor/mcp.json", &text);
+    let theirs = json!({"mcpServers": {"theirs": example(json!({}))}});
+    home.write("project/.cursor/mcp.json", &theirs.to_string());
+    let Some(session) = BrowserSession::here(home) else {
+        return;
+    };
+    let config = session.home.config_file();
+    session.drive(
+        "clients.mjs",
+        &json!({"cursor": cursor, "config": config, "secret": secret}),
+    );
 }
 
 #[test]
@@ -176,9 +207,9 @@ fn r_api_01_ten_thousand_tools_stay_a_short_page() {
             "",
         );
     }
-    let Some(desk) = BrowserSession::here(home) else {
+    let Some(session) = BrowserSession::here(home) else {
         return;
     };
-    desk.home.run(&["refresh", "--all"]).ok();
-    desk.drive("many.mjs", &json!({ "tools": 5 * MANY }));
+    session.home.run(&["refresh", "--all"]).ok();
+    session.drive("many.mjs", &json!({ "tools": 5 * MANY }));
 }

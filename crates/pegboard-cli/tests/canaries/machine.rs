@@ -38,7 +38,7 @@ while read -r line; do
     *'"method":"initialize"'*)
       say '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}';;
     *'"method":"tools/list"'*)
-      say "\"result\":{\"tools\":[$(printf "$tool" tell),$(printf "$tool" fail)]}";;
+      say "\"result\":{\"tools\":[$(printf "$tool" report),$(printf "$tool" fail)]}";;
     *'"method":"tools/call"'*'"fail"'*)
       said=$(printf '%s' "$line" | sed 's/.*"text":"\([^"]*\)".*/\1/')
       echo "refused $TOKEN" >&2
@@ -145,20 +145,21 @@ impl Machine {
         ] {
             assert!(logs.contains(expected), "no {expected} in:\n{logs}");
         }
-        // The token as base64, on its own line.
-        assert!(logs.lines().any(|line| line.trim() == "***"), "{logs}");
+        // The token as base64, on its own line after the time.
+        let is_masked = |line: &str| line.ends_with("  ***");
+        assert!(logs.lines().any(is_masked), "{logs}");
         assert!(!logs.contains("UNRELATED_TOKEN"), "{logs}");
     }
 }
 
 fn config(home: &Home, web: &HostileHttp, echo: u16) -> String {
     let script = |name: &str, text: &str| home.write(name, text).display().to_string();
-    let telling = LEAKING_RESULT.replace("RESULT", &planted("text of a result"));
-    let [leaky, dying, refusing, telling] = [
+    let leaking = LEAKING_RESULT.replace("RESULT", &planted("text of a result"));
+    let [leaky, dying, refusing, leaking] = [
         script("leaky.sh", LEAKY),
         script("dying.sh", DYING),
         script("refusing.sh", REFUSING),
-        script("telling.sh", &telling),
+        script("leaking.sh", &leaking),
     ];
     let hostile = binary("pegboard-hostile").display().to_string();
     let behaviour = Script::new().tools(["work"]).to_json();
@@ -196,9 +197,9 @@ args = ["{refusing}"]
 env = {{ TOKEN = "{refused}" }}
 discovery_timeout = "10s"
 
-[servers.telling]
+[servers.leaking]
 command = "sh"
-args = ["{telling}"]
+args = ["{leaking}"]
 env = {{ TOKEN = "{in_error}", GIVEN = "{given}" }}
 
 [servers.asking]
@@ -286,10 +287,10 @@ fn echo() -> u16 {
             }
             let _ = reader.read_exact(&mut vec![0; length]);
             let size = head.len();
-            let answer = format!(
+            let response = format!(
                 "HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n{head}"
             );
-            let _ = stream.write_all(answer.as_bytes());
+            let _ = stream.write_all(response.as_bytes());
         }
     });
     port

@@ -82,9 +82,9 @@ fn check(capture: bool) {
     // The work was done, and contents are where they were requested.
     for name in [
         "tools/list leaky",
-        "tools/call tell",
+        "tools/call report",
         "search tools",
-        "policy telling__tell",
+        "policy leaking__report",
     ] {
         assert!(
             spans.iter().any(|span| span.name == name),
@@ -96,7 +96,7 @@ fn check(capture: bool) {
         true => assert!(printed.contains(&"argument of a call"), "{printed:?}"),
         false => assert_eq!(printed, [] as [&str; 0]),
     }
-    let shown = finder.found_in(&outputs, "call telling/tell text=… (stdout)");
+    let shown = finder.found_in(&outputs, "call leaking/report text=… (stdout)");
     assert!(shown.contains(&"text of a result"), "{shown:?}");
     machine.assert_servers_leaked_their_secrets();
     machine.home.assert_nothing_runs();

@@ -52,7 +52,7 @@ const fn reviewing(words: &'static str) -> Command {
 /// Canaries in the project's file.
 const PROJECT: &[&str] = &["variable in a project's file", "header in a project's file"];
 
-/// Canaries in the result of `telling/tell`.
+/// Canaries in the result of `leaking/report`.
 const RESULT: &[&str] = &[
     "text of a result",
     "token that a tool gives back in its result",
@@ -84,7 +84,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain("show echo_login"),
     plain("logs leaky"),
     plain("logs dying"),
-    plain("logs telling"),
+    plain("logs leaking"),
     plain("logs echo"),
     plain("doctor"),
     plain("doctor leaky"),
@@ -95,17 +95,17 @@ pub(crate) const COMMANDS: &[Command] = &[
         "query of a search",
         &["query of a search"],
     ),
-    plain("describe telling/tell"),
-    typing("call telling/tell text=…", "argument of a call", RESULT),
+    plain("describe leaking/report"),
+    typing("call leaking/report text=…", "argument of a call", RESULT),
     // A known secret as an argument.
-    typing("call telling/tell text=…", "bearer token", RESULT),
+    typing("call leaking/report text=…", "bearer token", RESULT),
     // The error of the server repeats the request.
     typing(
-        "call telling/fail text=…",
+        "call leaking/fail text=…",
         "argument of a call that fails",
         &["argument of a call that fails"],
     ),
-    typing("call telling/none text=…", "argument of a call", &[]),
+    typing("call leaking/none text=…", "argument of a call", &[]),
     typing(
         "call leaky/work wrong=…",
         "argument of a call",
@@ -121,7 +121,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain("export --format openai-responses"),
     plain("tokens"),
     plain("policy list"),
-    plain("policy test telling/tell"),
+    plain("policy test leaking/report"),
     plain("policy grants"),
     plain("approvals"),
     plain("activity"),
@@ -201,10 +201,10 @@ fn numbers(document: &Value) -> Option<String> {
 }
 
 const CALLS: &[(&str, &str, &[&str])] = &[
-    ("telling/tell", "argument of a call", RESULT),
-    ("telling/tell", "bearer token", RESULT),
+    ("leaking/report", "argument of a call", RESULT),
+    ("leaking/report", "bearer token", RESULT),
     (
-        "telling/fail",
+        "leaking/fail",
         "argument of a call that fails",
         &["argument of a call that fails"],
     ),
@@ -212,7 +212,7 @@ const CALLS: &[(&str, &str, &[&str])] = &[
     ("dying/work", "argument of a call", &[]),
     ("echo/work", "argument of a call", &[]),
     ("echo_login/work", "argument of a call", &[]),
-    ("telling/none", "argument of a call", &[]),
+    ("leaking/none", "argument of a call", &[]),
 ];
 
 /// A client that starts Pegboard over stdio.
@@ -224,7 +224,10 @@ pub(crate) fn through_stdio(machine: &Machine) -> Vec<Output> {
     let mut calls = vec![
         ("search_tools", search),
         ("list_available_tools", json!({})),
-        ("get_tool_description", json!({"tool_name": "telling/tell"})),
+        (
+            "get_tool_description",
+            json!({"tool_name": "leaking/report"}),
+        ),
     ];
     for (tool, argument, _) in CALLS {
         let arguments = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
@@ -254,8 +257,8 @@ pub(crate) fn through_stdio(machine: &Machine) -> Vec<Output> {
 pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
     let mut serving = Serving::start(&machine.home, &[]);
     let mut outputs = Vec::new();
-    let mut add = |label: &str, answer: &Value, may_hold: &[&'static str]| {
-        outputs.push(Output::new(label, answer.to_string(), may_hold));
+    let mut add = |label: &str, response: &Value, may_hold: &[&'static str]| {
+        outputs.push(Output::new(label, response.to_string(), may_hold));
     };
     let (url, token) = (serving.url.clone(), serving.token.clone());
     for (method, params) in [
@@ -264,22 +267,22 @@ pub(crate) fn through_http(machine: &Machine) -> Vec<Output> {
         ("resources/list", json!({})),
         ("server/discover", json!({})),
         ("prompts/get", json!({"name": "none"})),
-        ("resources/read", json!({"uri": "pegboard://telling/none"})),
+        ("resources/read", json!({"uri": "pegboard://leaking/none"})),
     ] {
-        let (_, answer) = mcp(&url, &token, method, params);
-        add(method, &answer, &[]);
+        let (_, response) = mcp(&url, &token, method, params);
+        add(method, &response, &[]);
     }
     let baggage = json!({
         "baggage": planted("baggage of a client"),
         "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
     });
     let search = json!({"query": planted("query of a search")});
-    let answer = serving.call_with("search_tools", search, &baggage);
-    add("search_tools", &answer, &["query of a search"]);
+    let response = serving.call_with("search_tools", search, &baggage);
+    add("search_tools", &response, &["query of a search"]);
     for (tool, argument, holds) in CALLS {
         let arguments = json!({"tool_name": tool, "arguments": {"text": planted(argument)}});
-        let answer = serving.call_with("call_tool", arguments, &baggage);
-        add(&format!("call_tool {tool}"), &answer, holds);
+        let response = serving.call_with("call_tool", arguments, &baggage);
+        add(&format!("call_tool {tool}"), &response, holds);
     }
     let wrong = http(&url, "POST", &[("Authorization", "Bearer wrong")], "{}");
     add("refused", &json!(wrong.1), &[]);
@@ -317,14 +320,14 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
     // The first report of a server's failure.
     for server in &servers {
         let path = format!("/api/v1/servers/{server}/refresh");
-        let (_, answer) = ask("POST", &path, "{}");
-        outputs.push(Output::new(format!("POST {path}"), answer, &[]));
+        let (_, response) = ask("POST", &path, "{}");
+        outputs.push(Output::new(format!("POST {path}"), response, &[]));
     }
     for (tool, argument, holds) in CALLS {
         let path = format!("/api/v1/tools/{}/call", tool.replace('/', "__"));
         let body = json!({"arguments": {"text": planted(argument)}});
-        let (_, answer) = ask("POST", &path, &body.to_string());
-        outputs.push(Output::new(format!("POST {path}"), answer, holds));
+        let (_, response) = ask("POST", &path, &body.to_string());
+        outputs.push(Output::new(format!("POST {path}"), response, holds));
     }
     let mut pages: Vec<String> = [
         "",
@@ -354,7 +357,7 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
             .replace("{id}", "default")
             .replace("{format}", "anthropic");
         let named: Vec<String> = match page.contains("/tools/{name}") {
-            true => vec![page.replace("{name}", "telling__tell")],
+            true => vec![page.replace("{name}", "leaking__report")],
             false if page.contains("{name}") => servers
                 .iter()
                 .map(|name| page.replace("{name}", name))
@@ -362,19 +365,19 @@ pub(crate) fn through_api(machine: &Machine) -> Vec<Output> {
             false => vec![page],
         };
         for page in named {
-            let (status, answer) = ask("GET", &page, "");
-            assert!(status < 500, "{page}: {answer}");
-            outputs.push(Output::new(format!("GET {page}"), answer, &[]));
+            let (status, response) = ask("GET", &page, "");
+            assert!(status < 500, "{page}: {response}");
+            outputs.push(Output::new(format!("GET {page}"), response, &[]));
         }
     }
     for page in servers
         .iter()
         .map(|name| format!("/servers/{name}"))
-        .chain(["/tools/telling__tell".to_owned()])
+        .chain(["/tools/leaking__report".to_owned()])
     {
-        let (status, answer) = ask("GET", &page, "");
-        assert_eq!(status, 200, "{page}: {answer}");
-        outputs.push(Output::new(format!("GET {page}"), answer, &[]));
+        let (status, response) = ask("GET", &page, "");
+        assert_eq!(status, 200, "{page}: {response}");
+        outputs.push(Output::new(format!("GET {page}"), response, &[]));
     }
     serving.stop();
     outputs.push(Output::new(

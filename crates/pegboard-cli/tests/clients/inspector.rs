@@ -31,16 +31,16 @@ impl Inspector<'_> {
             Value::String(url) => {
                 command.args([url.as_str(), "--transport", "http"]);
             }
-            place => {
-                let variables = place["env"].as_object().into_iter().flatten();
+            target => {
+                let variables = target["env"].as_object().into_iter().flatten();
                 for (name, value) in variables {
                     let value = value.as_str().unwrap_or_default();
                     command.args(["-e".to_owned(), format!("{name}={value}")]);
                 }
-                let words = place["args"].as_array().into_iter().flatten();
+                let arguments = target["args"].as_array().into_iter().flatten();
                 command
-                    .args(place["command"].as_str())
-                    .args(words.filter_map(Value::as_str));
+                    .args(target["command"].as_str())
+                    .args(arguments.filter_map(Value::as_str));
             }
         }
         command.args(["--protocol-era", self.era]).args(request);
@@ -71,16 +71,16 @@ fn check(era: &str, transport: ClientTransport) {
     let call = ["--method", "tools/call", "--tool-name"];
     for server in ["modern", "legacy"] {
         let name = format!("tool_name={server}__add");
-        let words = [
+        let arguments = [
             "call_tool",
             "--tool-arg",
             &name,
             r#"arguments={"a":2,"b":3}"#,
         ];
-        let sum = inspector.ok("lazy", &[&call[..], &words].concat());
+        let sum = inspector.ok("lazy", &[&call[..], &arguments].concat());
         assert_eq!(sum["structuredContent"], json!({"result": 5}), "{server}");
         let prompt = format!("{server}__greeting");
-        let words = [
+        let arguments = [
             "--method",
             "prompts/get",
             "--prompt-name",
@@ -88,7 +88,7 @@ fn check(era: &str, transport: ClientTransport) {
             "--prompt-args",
             "name=Bo",
         ];
-        let greeting = inspector.ok("lazy", &words);
+        let greeting = inspector.ok("lazy", &arguments);
         assert_eq!(
             greeting["messages"][0]["content"]["text"],
             "Say hello to Bo"
@@ -97,22 +97,22 @@ fn check(era: &str, transport: ClientTransport) {
         let note = inspector.ok("lazy", &["--method", "resources/read", "--uri", &uri]);
         assert_eq!(note["contents"][0]["text"], "the first note", "{server}");
     }
-    let words = ["search_tools", "--tool-arg", "query=add two whole numbers"];
-    let found = inspector.ok("lazy", &[&call[..], &words].concat());
+    let arguments = ["search_tools", "--tool-arg", "query=add two whole numbers"];
+    let found = inspector.ok("lazy", &[&call[..], &arguments].concat());
     let found = found["content"][0]["text"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
     assert!(found.contains("modern__add(a, b)"), "{found}");
-    let words = ["call_tool", "--tool-arg", "tool_name=modern__die"];
+    let arguments = ["call_tool", "--tool-arg", "tool_name=modern__die"];
     let death = inspector
-        .run("lazy", &[&call[..], &words].concat())
+        .run("lazy", &[&call[..], &arguments].concat())
         .exits(TOOL_FAILED);
     assert_eq!(death.json()["structuredContent"]["reason"], "SERVER_EXITED");
     if transport == ClientTransport::Http {
         // The inspector calls only listed tools, so a tool's own name needs a profile that lists it.
-        let words = ["legacy__add", "--tool-arg", "a=20", "b=3"];
-        let sum = inspector.ok("direct", &[&call[..], &words].concat());
+        let arguments = ["legacy__add", "--tool-arg", "a=20", "b=3"];
+        let sum = inspector.ok("direct", &[&call[..], &arguments].concat());
         assert_eq!(sum["structuredContent"], json!({"result": 23}));
     }
     if let Some(serving) = inspector.serving {

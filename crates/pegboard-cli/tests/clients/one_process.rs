@@ -25,7 +25,10 @@ fn check(mode: &str) {
     let answers = seen["answers"].as_array().cloned().unwrap_or_default();
     assert_eq!(answers.len(), 10, "{seen}");
     let expected = r#"{"tool":"work","arguments":{"text":"x"}}"#;
-    assert!(answers.iter().all(|answer| answer == expected), "{seen}");
+    assert!(
+        answers.iter().all(|response| response == expected),
+        "{seen}"
+    );
     assert_eq!(starts_in(&counts).len() - before, 1, "one more process");
     serving.stop();
     machine.home.assert_nothing_runs();

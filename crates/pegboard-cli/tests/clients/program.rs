@@ -87,7 +87,7 @@ impl Client {
             Err(why) => {
                 let _ = self.child.kill();
                 let stderr = self.stderr.take().map(JoinHandle::join);
-                panic!("the client said nothing ({why}): {stderr:?}");
+                panic!("the client printed nothing ({why}): {stderr:?}");
             }
         }
     }

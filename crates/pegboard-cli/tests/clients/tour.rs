@@ -83,11 +83,14 @@ fn exactly(revision: &str, transport: ClientTransport) -> Vec<(String, Value)> {
         );
         add("unknown", json!(-32602));
         let steps = json!([[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]);
-        add("progress", json!({"heard": steps, "text": "3 steps done"}));
-        let after = json!({"heard": [[1, 1, "step 1"]], "text": "1 steps done by Ada"});
+        add(
+            "progress",
+            json!({"received": steps, "text": "3 steps done"}),
+        );
+        let after = json!({"received": [[1, 1, "step 1"]], "text": "1 steps done by Ada"});
         add("progress after a question", after);
         add("cancel", json!("8"));
-        let twice = |question: &str, answer: &str| json!({"asked": [question, question], "by_name": answer, "call_tool": answer});
+        let twice = |question: &str, response: &str| json!({"asked": [question, question], "by_name": response, "call_tool": response});
         let asks = format!("Server `{server}` asks: What is your name?");
         add("greet", twice(&asks, "Hello Ada"));
         add(

@@ -55,7 +55,7 @@ impl Gateway {
         };
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"}});
-        assert!(gateway.ask("initialize", hello)["serverInfo"].is_object());
+        assert!(gateway.request("initialize", hello)["serverInfo"].is_object());
         gateway.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         gateway
     }
@@ -72,7 +72,7 @@ impl Gateway {
 
     /// Sends a request and returns the result.
     #[track_caller]
-    pub(crate) fn ask(&mut self, method: &str, mut params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, mut params: Value) -> Value {
         let answer = match self {
             Self::Stdio { last, .. } => {
                 *last += 1;
@@ -102,7 +102,7 @@ impl Gateway {
 
     /// Returns the names of the listed tools.
     pub(crate) fn listed(&mut self) -> Vec<String> {
-        let list = self.ask("tools/list", json!({}));
+        let list = self.request("tools/list", json!({}));
         let tools = list["tools"].as_array().into_iter().flatten();
         tools
             .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
@@ -111,7 +111,7 @@ impl Gateway {
 
     /// Calls a tool and returns its text.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> String {
-        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let result = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         let text = result["content"][0]["text"].as_str();
         text.unwrap_or_default().to_owned()
     }

@@ -51,7 +51,7 @@ fn r_gate_01_a_session_that_is_not_known_is_answered_with_404() {
     let (running, port) = serve(&home, "0");
     let known = begin(port);
     let nothing = json!({});
-    for unknown in ["nobody-gave-this-one", &"x".repeat(2_000)] {
+    for unknown in ["an-unknown-session-id", &"x".repeat(2_000)] {
         let reply = ask(port, unknown, "tools/list", &nothing);
         assert_eq!(reply.status, 404, "{}", reply.head);
         assert_eq!(reply.message()["error"]["code"], -32001);

@@ -42,10 +42,10 @@ fn r_disc_02_thirty_servers_that_need_the_processor_are_discovered_without_a_tim
     let mut command = on_two_processors(home.command(&["refresh", "--json"]));
     // The run is bounded by its own timeouts; its duration depends on the load of the machine.
     let output = command.output().expect("the program runs");
-    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(answer["failed"], 0, "{answer}");
+    let response: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(response["failed"], 0, "{response}");
     assert!(output.status.success());
-    let servers = answer["servers"].as_array().expect("a list");
+    let servers = response["servers"].as_array().expect("a list");
     assert_eq!(servers.len(), SERVERS);
     for server in servers {
         assert_eq!(server["tools"], 1, "{server}");

@@ -126,8 +126,8 @@ fn take(mut stream: TcpStream) -> Option<ExportRequest> {
     let length = headers.get("content-length")?.parse().ok()?;
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    stream.write_all(answer).ok()?;
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    stream.write_all(response).ok()?;
     Some(ExportRequest {
         path,
         headers,

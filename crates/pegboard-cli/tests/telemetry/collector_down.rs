@@ -46,8 +46,8 @@ fn check(url: &str) {
     let long = "x".repeat(20_000);
     let calls = |count: usize| {
         for _ in 0..count {
-            let answer = serving.call_tool("example/count_words", json!({"text": long}));
-            assert_ne!(answer["result"]["isError"], true, "{answer}");
+            let response = serving.call_tool("example/count_words", json!({"text": long}));
+            assert_ne!(response["result"]["isError"], true, "{response}");
         }
     };
     calls(20);

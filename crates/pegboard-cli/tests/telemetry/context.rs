@@ -18,11 +18,11 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let telling = Script::new()
-            .tools(["tell"])
+        let reporting = Script::new()
+            .tools(["report"])
             .with(|script| script.call.echoes_meta = true);
-        let (home, web) = (Home::new(), telling.serve_http());
-        home.add_script("pipe", &telling, "");
+        let (home, web) = (Home::new(), reporting.serve_http());
+        home.add_script("pipe", &reporting, "");
         let url = web.url();
         let config = format!("{}[servers.web]\nurl = \"{url}\"\n", home.config());
         home.write("config/config.toml", &config);
@@ -36,11 +36,11 @@ fn parent(flags: &str) -> String {
 
 /// Calls a server's tool with this `_meta` and returns the `_meta` that the server received.
 fn received_meta(serving: &Serving, server: &str, meta: &Value) -> Value {
-    let arguments = json!({"tool_name": format!("{server}/tell"), "arguments": {"text": "x"}});
-    let answer = serving.call_with("call_tool", arguments, meta);
-    let text = answer["result"]["content"][0]["text"].as_str();
+    let arguments = json!({"tool_name": format!("{server}/report"), "arguments": {"text": "x"}});
+    let response = serving.call_with("call_tool", arguments, meta);
+    let text = response["result"]["content"][0]["text"].as_str();
     let received_meta: Value = serde_json::from_str(text.unwrap_or_default())
-        .unwrap_or_else(|error| panic!("{error}: {answer}"));
+        .unwrap_or_else(|error| panic!("{error}: {response}"));
     received_meta["_meta"].clone()
 }
 
@@ -79,7 +79,7 @@ fn r_obs_02_spans_nest_client_pegboard_server() {
             call.is_some()
         });
         let call = call.expect("it was found");
-        assert_eq!(call.name, "tools/call tell");
+        assert_eq!(call.name, "tools/call report");
         assert_eq!(call.trace, TRACE);
         assert_eq!(call.state, "vendor=1,other=2");
         let request = collector

@@ -39,7 +39,7 @@ fn r_obs_04_metrics_report_calls_errors_durations_caches_servers_and_savings() {
     }
     serving.call_tool("failing/fail", json!({}));
     serving.call_tool("example/add_numbers", json!({"a": "x"}));
-    serving.call_tool("nobody/knows", json!({}));
+    serving.call_tool("missing/tool", json!({}));
     for _ in 0..2 {
         assert_eq!(
             mcp(&serving.url, &serving.token, "tools/list", json!({})).0,

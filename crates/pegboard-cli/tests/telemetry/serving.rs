@@ -49,9 +49,9 @@ impl Serving {
             ("Mcp-Method", "tools/call"),
             ("Mcp-Name", name),
         ];
-        let (status, answer) = http(&self.url, "POST", &headers, &body.to_string());
-        assert_eq!(status, 200, "{answer}");
-        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"))
+        let (status, response) = http(&self.url, "POST", &headers, &body.to_string());
+        assert_eq!(status, 200, "{response}");
+        serde_json::from_str(&response).unwrap_or_else(|error| panic!("{error}: {response}"))
     }
 
     /// Calls a listed tool without additional `_meta`.

@@ -35,8 +35,8 @@ fn r_obs_02_discovery_lookup_search_policy_and_call_reach_a_collector() {
     let mut serving = Serving::start(&home, &[]);
     serving.call("list_available_tools", json!({}));
     serving.call("search_tools", json!({"query": "add two numbers"}));
-    let answer = serving.call_tool("example/add_numbers", json!({"a": 1, "b": 2}));
-    assert_eq!(answer["result"]["structuredContent"], json!({"sum": 3}));
+    let response = serving.call_tool("example/add_numbers", json!({"a": 1, "b": 2}));
+    assert_eq!(response["result"]["structuredContent"], json!({"sum": 3}));
     let denied = serving.call_tool("strict/wipe", json!({}));
     assert_eq!(denied["result"]["isError"], true, "{denied}");
     serving.stop();

@@ -13,9 +13,13 @@ use pegboard_model::{
     Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult, TrustState,
 };
 use pegboard_store::ServerLogs;
-use pegboard_web::{ConfigAdmin, NewServer, Project, ProjectView, TrustReview};
+use pegboard_web::{
+    ClientInfo, ConfigAdmin, ConnectionChange, ConnectionPreview, ImportOutcome, ImportPreview,
+    NewServer, Project, ProjectView, SecretHandling, TrustReview,
+};
 use serde_json::{Map, Value};
 
+use super::client_admin::ClientAdmin;
 use super::config_reloader::ConfigReloader;
 use super::projects::Projects;
 
@@ -25,6 +29,9 @@ pub(crate) struct FileConfigAdmin {
     projects: Arc<Projects>,
     logs: ServerLogs,
     needs_token: bool,
+    clients: ClientAdmin,
+    /// Serializes imports and connections, so that two of them do not work with the same plan.
+    client_changes: tokio::sync::Mutex<()>,
 }
 
 impl FileConfigAdmin {
@@ -33,8 +40,11 @@ impl FileConfigAdmin {
         projects: Arc<Projects>,
         logs: ServerLogs,
         needs_token: bool,
+        command: &str,
     ) -> Self {
         Self {
+            clients: ClientAdmin::new(reload.files.clone(), command),
+            client_changes: tokio::sync::Mutex::default(),
             reload,
             projects,
             logs,
@@ -211,7 +221,7 @@ impl ConfigAdmin for FileConfigAdmin {
             let message = format!("server `{server}` does not belong to a project");
             return Err(ToolError::new(Reason::ConfigInvalid, message).at_server(server));
         };
-        if spec.approval == TrustState::Granted {
+        if spec.trust_state == TrustState::Granted {
             let message = format!("server `{server}` is already trusted");
             let error = ToolError::new(Reason::ConfigInvalid, message).at_server(server);
             return Err(error.with_remedy("Only servers of a project's file need trust."));
@@ -247,6 +257,50 @@ impl ConfigAdmin for FileConfigAdmin {
         let changed = run(move || edit::set_rule(&file, server.as_ref(), &pattern, policy)).await?;
         self.reload.apply().await;
         Ok(changed)
+    }
+
+    async fn clients(&self) -> ToolResult<Vec<ClientInfo>> {
+        let clients = self.clients.clone();
+        run(move || clients.clients()).await
+    }
+
+    async fn import_plan(&self) -> ToolResult<ImportPreview> {
+        let clients = self.clients.clone();
+        run(move || Ok(clients.import_plan())).await
+    }
+
+    async fn import(
+        &self,
+        plan_hash: &str,
+        servers: Vec<String>,
+        secrets: SecretHandling,
+    ) -> ToolResult<ImportOutcome> {
+        let _turn = self.client_changes.lock().await;
+        let (clients, hash) = (self.clients.clone(), plan_hash.to_owned());
+        let outcome = run(move || clients.import(&hash, servers, secrets)).await?;
+        self.reload.apply().await;
+        Ok(outcome)
+    }
+
+    async fn connection_plan(
+        &self,
+        client: &str,
+        change: ConnectionChange,
+    ) -> ToolResult<ConnectionPreview> {
+        let (clients, key) = (self.clients.clone(), client.to_owned());
+        run(move || clients.connection_plan(&key, change)).await
+    }
+
+    async fn change_connection(
+        &self,
+        client: &str,
+        change: ConnectionChange,
+        plan_hash: &str,
+    ) -> ToolResult<ConnectionPreview> {
+        let _turn = self.client_changes.lock().await;
+        let (clients, key) = (self.clients.clone(), client.to_owned());
+        let hash = plan_hash.to_owned();
+        run(move || clients.change_connection(&key, change, &hash)).await
     }
 
     fn call_token(&self) -> ToolResult<Option<Secret>> {

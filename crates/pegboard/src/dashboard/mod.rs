@@ -1,6 +1,7 @@
 //! The parts of the HTTP API and the dashboard that work with files: configuration, projects, logins, and the address
 //! of the running process.
 
+mod client_admin;
 mod config_admin;
 mod config_reloader;
 pub mod login_redirect;
@@ -12,5 +13,7 @@ mod service;
 mod state_file;
 
 pub use config_reloader::{ConfigReloader, ReloadOutcome};
-pub use running_instance::{RunningInstance, find_running_instance};
+pub use running_instance::{
+    InstanceInfo, RunningInstance, find_running_instance, running_instance_info,
+};
 pub use service::{Dashboard, Endpoint, own_variables};

@@ -8,8 +8,9 @@ use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use pegboard_model::{Reason, ToolError, ToolResult};
+use pegboard_model::{Reason, Timestamp, ToolError, ToolResult};
 
 use super::state_file;
 
@@ -32,7 +33,7 @@ impl RunningInstance {
             let mut file = open(&path, true)?;
             file.try_lock().map_err(io::Error::from)?;
             file.set_len(0)?;
-            file.write_all(address.to_string().as_bytes())?;
+            file.write_all(announcement(address).as_bytes())?;
             Ok(file)
         };
         let locked = announce().ok()?;
@@ -49,11 +50,42 @@ impl Drop for RunningInstance {
     }
 }
 
+/// What a running Pegboard announced about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstanceInfo {
+    /// The address that it listens on.
+    pub address: SocketAddr,
+    /// Its process id, if it announced one.
+    pub pid: Option<u32>,
+    /// When it started.
+    pub since: Option<Timestamp>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+/// The text of the file: the address, and in further lines the process id, the start in milliseconds since 1970 and
+/// the version.
+fn announcement(address: SocketAddr) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let since = now.unwrap_or_default().as_millis();
+    let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION"));
+    format!("{address}\n{pid}\n{since}\n{version}\n")
+}
+
 /// Returns the address of the Pegboard that runs with this state directory.
 ///
 /// # Errors
 /// Fails with `NOT_RUNNING` if there is none.
 pub fn find_running_instance(state: &Path) -> ToolResult<SocketAddr> {
+    running_instance_info(state).map(|info| info.address)
+}
+
+/// Returns what the Pegboard that runs with this state directory announced.
+///
+/// # Errors
+/// Fails with `NOT_RUNNING` if there is none.
+pub fn running_instance_info(state: &Path) -> ToolResult<InstanceInfo> {
     let not_running = || ToolError::new(Reason::NotRunning, Reason::NotRunning.title());
     let file = open(&state.join(FILE), false).map_err(|_| not_running())?;
     match file.try_lock_shared() {
@@ -63,7 +95,20 @@ pub fn find_running_instance(state: &Path) -> ToolResult<SocketAddr> {
     let mut text = String::new();
     let read = file.take(FILE_BYTES).read_to_string(&mut text);
     read.map_err(|_| not_running())?;
-    text.trim().parse().map_err(|_| not_running())
+    parse(&text).ok_or_else(not_running)
+}
+
+fn parse(text: &str) -> Option<InstanceInfo> {
+    let mut lines = text.lines();
+    Some(InstanceInfo {
+        address: lines.next()?.trim().parse().ok()?,
+        pid: lines.next().and_then(|line| line.parse().ok()),
+        since: lines
+            .next()
+            .and_then(|line| line.parse().ok())
+            .map(Timestamp),
+        version: lines.next().map(str::to_owned),
+    })
 }
 
 fn open(path: &Path, to_write: bool) -> io::Result<File> {
@@ -88,6 +133,10 @@ mod tests {
         let first = RunningInstance::announce(state.path(), address(7340)).unwrap();
         assert!(RunningInstance::announce(state.path(), address(7341)).is_none());
         assert_eq!(find_running_instance(state.path()).unwrap(), address(7340));
+        let info = running_instance_info(state.path()).unwrap();
+        assert_eq!(info.pid, Some(std::process::id()));
+        assert_eq!(info.version.as_deref(), Some(env!("CARGO_PKG_VERSION")));
+        assert!(info.since.is_some_and(|since| since.0 > 0));
         drop(first);
         assert!(!state.path().join(FILE).exists());
         // The file of a killed program.

@@ -49,6 +49,7 @@ impl Dashboard {
             projects.clone(),
             configuration.logs(),
             endpoint.needs_token,
+            &endpoint.command,
         );
         let port = endpoint.address.port();
         let stored = Arc::new(LoginFile::new(configuration.state.path().to_owned(), port));

@@ -109,6 +109,6 @@ pub const OFFICE: &[&str] = &[
     "files: delete_file Removes a file for good",
     "mail: send_message Sends an e-mail to people",
     "mail: search Finds e-mails",
-    "weather: forecast Tells tomorrow's temperature for a city",
+    "weather: forecast Returns tomorrow's temperature for a city",
     "kochbuch: suche 查询天气 Rezepte für jeden Tag",
 ];

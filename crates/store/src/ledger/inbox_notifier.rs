@@ -74,14 +74,14 @@ impl InboxNotifier {
 
     /// Subscribes to changes.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        let heard = self.changes.subscribe();
+        let subscription = self.changes.subscribe();
         if let Some(folder) = &self.folder {
             let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
             if matches!(*listener, Listener::None) {
                 *listener = self.start_listening(folder);
             }
         }
-        heard
+        subscription
     }
 
     fn start_listening(&self, folder: &Path) -> Listener {

@@ -10,7 +10,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Step `n` migrates version `n` to `n + 1`. Steps are only ever added.
-pub(super) const MIGRATIONS: &[&str] = &["
+///
+/// `consent` is the stored name of the table of grants, and the label of their seals. Renaming it would hide the grants
+/// of a ledger that can only be read, because such a ledger is not migrated.
+pub(super) const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE consent (
         server TEXT NOT NULL, tool TEXT NOT NULL, config BLOB NOT NULL,
         body TEXT NOT NULL, seal BLOB NOT NULL,
@@ -25,7 +29,9 @@ pub(super) const MIGRATIONS: &[&str] = &["
         id INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, session TEXT, tool TEXT,
         server TEXT, outcome TEXT NOT NULL, duration_ms INTEGER, trace TEXT
     ) STRICT;
-"];
+",
+    "ALTER TABLE activity ADD COLUMN client TEXT",
+];
 
 const PURPOSE: &str = "pegboard ledger: seal of a decision, version 1";
 
@@ -249,8 +255,8 @@ pub(super) fn add_activity(
     let transaction = connection.unchecked_transaction()?;
     {
         let mut statement = transaction.prepare_cached(
-            "INSERT INTO activity (at, kind, session, tool, server, outcome, duration_ms, trace)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO activity (at, kind, session, tool, server, outcome, duration_ms, trace, client)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
         for line in lines {
             statement.execute(params![
@@ -262,6 +268,7 @@ pub(super) fn add_activity(
                 line.outcome,
                 line.duration_ms.map(number),
                 line.trace.as_ref().map(TraceId::as_str),
+                line.client,
             ])?;
         }
     }
@@ -275,7 +282,7 @@ pub(super) fn activity(
     limit: usize,
     before: Option<u64>,
 ) -> rusqlite::Result<Vec<Activity>> {
-    let sql = "SELECT id, at, kind, session, tool, server, outcome, duration_ms, trace
+    let sql = "SELECT id, at, kind, session, tool, server, outcome, duration_ms, trace, client
                FROM activity WHERE id < ?1 ORDER BY id DESC LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let (before, limit) = (
@@ -292,6 +299,7 @@ pub(super) fn activity(
             at: Timestamp(row.get(1).map(unsigned).unwrap_or(0)),
             kind,
             session: row.get(3).unwrap_or_default(),
+            client: row.get(9).unwrap_or_default(),
             tool: row.get(4).unwrap_or_default(),
             server: server.and_then(|name| ServerName::parse(&name).ok()),
             outcome: row.get(6).unwrap_or_default(),
@@ -309,4 +317,28 @@ pub(super) fn activity(
 /// SQLite's integers are signed; larger values do not occur.
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r_cli_06_a_log_without_clients_is_migrated_and_stays_readable() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        let old = "INSERT INTO activity (at, kind, session, outcome) VALUES (7, 'call', 's', 'ok')";
+        connection.execute_batch(old).unwrap();
+        for step in &MIGRATIONS[1..] {
+            connection.execute_batch(step).unwrap();
+        }
+        let line = Activity {
+            client: Some("claude-code 2.1.197".to_owned()),
+            ..Activity::new(Timestamp(8), ActivityKind::Call, "ok")
+        };
+        add_activity(&connection, &[line], 10).unwrap();
+        let lines = activity(&connection, 10, None).unwrap();
+        let clients: Vec<_> = lines.iter().map(|line| line.client.as_deref()).collect();
+        assert_eq!(clients, [Some("claude-code 2.1.197"), None]);
+    }
 }

@@ -21,7 +21,7 @@ use crate::{StateDir, StoreResult, errors, private_files, read_only};
 
 const DATABASE: &str = "ledger.db";
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
-const NOTIFIER_FOLDER: &str = "bell";
+const NOTIFIER_FOLDER: &str = "notify";
 const VIEWERS_LOCK: &str = "inbox.lock";
 /// How long a writer waits for the writers of other processes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -61,6 +61,32 @@ pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
     events
 }
 
+/// The whole message of one turn, for requests without streaming.
+pub(super) fn message(turn: &ModelTurn, model: &str) -> Value {
+    let thinking = turn.thinking.as_ref();
+    let thinking =
+        thinking.map(|text| json!({"type": "thinking", "thinking": text, "signature": "sealed"}));
+    let text = turn.text.as_ref();
+    let text = text.map(|text| json!({"type": "text", "text": text}));
+    let calls = turn.calls.iter().map(|call| {
+        let id = call.id.clone().unwrap_or_else(|| new_id("toolu"));
+        let input: Value = serde_json::from_str(&call.arguments()).unwrap_or(json!({}));
+        json!({"type": "tool_use", "id": id, "name": call.name, "input": input})
+    });
+    let content: Vec<Value> = thinking.into_iter().chain(text).chain(calls).collect();
+    let usual = match turn.calls.is_empty() {
+        true => "end_turn",
+        false => "tool_use",
+    };
+    json!({
+        "id": new_id("msg"), "type": "message", "role": "assistant", "model": model, "content": content,
+        "stop_reason": turn.stop.as_deref().unwrap_or(usual), "stop_sequence": null,
+        "usage": {
+            "input_tokens": 100, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 20, "output_tokens": 30,
+        },
+    })
+}
+
 #[derive(Default)]
 struct Blocks(u64);
 

@@ -1,7 +1,8 @@
-//! A scripted model with the APIs of Anthropic Messages, OpenAI Responses and Gemini's `generateContent`, including
-//! streaming and the validation of the real services. A script defines its turns; requests are recorded.
+//! A scripted model with the APIs of Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini's
+//! `generateContent`, including the validation of the real services. It streams, except Chat Completions. A script defines its turns; requests are recorded.
 
 mod anthropic;
+mod chat;
 mod gemini;
 mod openai;
 mod request_rules;

@@ -76,6 +76,12 @@ pub(super) fn events(turn: &ModelTurn, model: &str) -> Vec<Value> {
     events.all
 }
 
+/// The whole response of one turn, for requests without streaming.
+pub(super) fn response(turn: &ModelTurn, model: &str) -> Value {
+    let last = events(turn, model).pop();
+    last.map_or(Value::Null, |mut event| event["response"].take())
+}
+
 struct Events {
     all: Vec<Value>,
     items: Vec<Value>,

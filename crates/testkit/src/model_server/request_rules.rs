@@ -15,7 +15,6 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
             broken.push(rule);
         }
     };
-    rule(request["stream"] == true, "`stream` is not true".to_owned());
     rule(
         request["max_tokens"]
             .as_u64()
@@ -39,7 +38,13 @@ pub(super) fn anthropic(request: &Value) -> Vec<String> {
     for (place, message) in messages.iter().enumerate() {
         let blocks = message["content"].as_array().unwrap_or(&empty);
         let role = message["role"].as_str().unwrap_or_default();
-        rule(!blocks.is_empty(), format!("message {place} is empty"));
+        let is_text = message["content"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty());
+        rule(
+            is_text || !blocks.is_empty(),
+            format!("message {place} is empty"),
+        );
         let results: Vec<&Value> = blocks
             .iter()
             .take_while(|block| block["type"] == "tool_result")
@@ -111,7 +116,6 @@ pub(super) fn openai(request: &Value) -> Vec<String> {
             broken.push(rule);
         }
     };
-    rule(request["stream"] == true, "`stream` is not true".to_owned());
     rule(
         request["model"].is_string(),
         "`model` is missing".to_owned(),
@@ -173,6 +177,68 @@ pub(super) fn openai(request: &Value) -> Vec<String> {
         Format::OpenAiResponses,
         Format::OpenAiDeferred,
     ));
+    broken
+}
+
+/// The violated rules of a request to Chat Completions: each call is followed by its result before another message.
+pub(super) fn openai_chat(request: &Value) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut rule = |holds: bool, rule: String| {
+        if !holds {
+            broken.push(rule);
+        }
+    };
+    rule(
+        request["stream"] != true,
+        "the scripted model does not stream chat completions".to_owned(),
+    );
+    rule(
+        request["model"].is_string(),
+        "`model` is missing".to_owned(),
+    );
+    let empty = Vec::new();
+    let messages = request["messages"].as_array().unwrap_or(&empty);
+    rule(!messages.is_empty(), "`messages` is empty".to_owned());
+    let mut pending: Vec<String> = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        let calls = message["tool_calls"].as_array().unwrap_or(&empty);
+        let is_empty = message["content"].is_null() && message["refusal"].is_null();
+        rule(
+            !is_empty || !calls.is_empty(),
+            format!("message {place} is empty"),
+        );
+        if message["role"] == "tool" {
+            let id = text(&message["tool_call_id"]);
+            let known = pending.iter().position(|known| *known == id);
+            rule(
+                known.is_some(),
+                format!("message {place}: `{id}` belongs to no call"),
+            );
+            if let Some(known) = known {
+                pending.remove(known);
+            }
+            continue;
+        }
+        rule(
+            pending.is_empty(),
+            format!("message {place}: calls {pending:?} have no result"),
+        );
+        pending = calls.iter().map(|call| text(&call["id"])).collect();
+    }
+    rule(
+        pending.is_empty(),
+        format!("calls {pending:?} have no result"),
+    );
+    let tools = request["tools"].as_array().unwrap_or(&empty);
+    for tool in tools {
+        for violation in check_tool(tool, Format::OpenAiChat) {
+            let name = text(&tool["function"]["name"]);
+            broken.push(format!(
+                "tool `{name}`{}: {}",
+                violation.path, violation.rule
+            ));
+        }
+    }
     broken
 }
 
@@ -240,7 +306,7 @@ mod tests {
 
     #[track_caller]
     fn check_anthropic(messages: Value, expected: &str) {
-        let request = json!({"model": "m", "max_tokens": 1, "stream": true, "messages": messages});
+        let request = json!({"model": "m", "max_tokens": 1, "messages": messages});
         let broken = anthropic(&request).join("; ");
         assert!(broken.contains(expected), "{broken:?} for {messages}");
         assert_eq!(broken.is_empty(), expected.is_empty(), "{broken}");
@@ -266,7 +332,7 @@ mod tests {
     #[test]
     fn the_scripted_model_refuses_what_openai_refuses() {
         let check = |input: Value, expected: &str| {
-            let broken = openai(&json!({"model": "m", "stream": true, "input": input})).join("; ");
+            let broken = openai(&json!({"model": "m", "input": input})).join("; ");
             assert!(broken.contains(expected), "{broken:?}");
             assert_eq!(broken.is_empty(), expected.is_empty(), "{broken}");
         };
@@ -277,5 +343,23 @@ mod tests {
         check(json!([user, call]), "have no result");
         check(json!([user, output]), "belongs to no call");
         check(json!([user, call, user, output]), "a user message before");
+    }
+
+    #[test]
+    fn the_scripted_model_refuses_what_chat_completions_refuse() {
+        let check = |messages: Value, expected: &str| {
+            let broken = openai_chat(&json!({"model": "m", "messages": messages})).join("; ");
+            assert!(broken.contains(expected), "{broken:?}");
+            assert_eq!(broken.is_empty(), expected.is_empty(), "{broken}");
+        };
+        let user = json!({"role": "user", "content": "x"});
+        let call = json!({"role": "assistant", "content": null, "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "a", "arguments": "{}"}}]});
+        let output = json!({"role": "tool", "tool_call_id": "1", "content": "y"});
+        check(json!([user, call, output]), "");
+        check(json!([user, call]), "have no result");
+        check(json!([user, output]), "belongs to no call");
+        check(json!([user, call, user, output]), "message 2: calls");
+        check(json!([{"role": "assistant", "content": null}]), "is empty");
     }
 }

@@ -12,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::script::{ModelTurn, StreamBreak};
-use super::{ModelRequest, Shared, anthropic, gemini, lock, openai, request_rules};
+use super::{ModelRequest, Shared, anthropic, chat, gemini, lock, openai, request_rules};
 
 /// Largest request.
 const REQUEST_BYTES: usize = 64 * 1024 * 1024;
@@ -22,6 +22,7 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/v1/messages", post(messages))
         .route("/v1/responses", post(responses))
+        .route("/v1/chat/completions", post(completions))
         .route("/v1beta/models/{call}", post(generate))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES))
         .with_state(shared)
@@ -32,6 +33,7 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
 enum Service {
     Anthropic,
     OpenAi,
+    OpenAiChat,
     Gemini,
 }
 
@@ -40,6 +42,7 @@ impl Service {
         match self {
             Self::Anthropic => "/v1/messages",
             Self::OpenAi => "/v1/responses",
+            Self::OpenAiChat => "/v1/chat/completions",
             Self::Gemini => "/v1beta/models",
         }
     }
@@ -48,6 +51,7 @@ impl Service {
         match self {
             Self::Anthropic => request_rules::anthropic(request),
             Self::OpenAi => request_rules::openai(request),
+            Self::OpenAiChat => request_rules::openai_chat(request),
             // Only clients of other programs use it, and their requests are not checked.
             Self::Gemini => Vec::new(),
         }
@@ -58,6 +62,17 @@ impl Service {
             Self::Anthropic => anthropic::events(turn, model),
             Self::OpenAi => openai::events(turn, model),
             Self::Gemini => vec![gemini::response(turn, model)],
+            Self::OpenAiChat => Vec::new(),
+        }
+    }
+
+    /// The response to a request without streaming. Gemini's requests always stream.
+    fn whole(self, turn: &ModelTurn, model: &str) -> Option<Value> {
+        match self {
+            Self::Anthropic => Some(anthropic::message(turn, model)),
+            Self::OpenAi => Some(openai::response(turn, model)),
+            Self::OpenAiChat => Some(chat::completion(turn, model)),
+            Self::Gemini => None,
         }
     }
 }
@@ -71,12 +86,28 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
 }
 
 async fn responses(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    respond(&shared, Service::OpenAi, missing_bearer(&headers), &body)
+}
+
+async fn completions(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    respond(
+        &shared,
+        Service::OpenAiChat,
+        missing_bearer(&headers),
+        &body,
+    )
+}
+
+fn missing_bearer(headers: &HeaderMap) -> Option<String> {
     let bearer = headers
         .get("authorization")
         .and_then(|value| value.to_str().ok());
     let has_bearer = bearer.is_some_and(|value| value.len() > "Bearer ".len());
-    let missing = (!has_bearer).then(|| "a bearer token is missing".to_owned());
-    respond(&shared, Service::OpenAi, missing, &body)
+    (!has_bearer).then(|| "a bearer token is missing".to_owned())
 }
 
 /// `call` is `MODEL:streamGenerateContent`.
@@ -129,6 +160,10 @@ fn respond(shared: &Shared, service: Service, missing: Option<String>, body: &[u
         );
     }
     let model = document["model"].as_str().unwrap_or_default();
+    let is_whole = document["stream"] != true;
+    if let Some(whole) = service.whole(&turn, model).filter(|_| is_whole) {
+        return json_response(200, &whole);
+    }
     streamed(service.events(&turn, model), &turn)
 }
 
@@ -190,6 +225,14 @@ fn streamed(events: Vec<Value>, turn: &ModelTurn) -> Response {
         .header("content-type", "text/event-stream; charset=utf-8")
         .header("request-id", "req_scripted")
         .body(body)
+        .expect("a response of fixed headers")
+}
+
+fn json_response(status: u16, body: &Value) -> Response {
+    Response::builder()
+        .status(status)
+        .header("content-type", "application/json")
+        .body(Body::from(body.to_string()))
         .expect("a response of fixed headers")
 }
 

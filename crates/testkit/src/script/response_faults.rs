@@ -111,4 +111,7 @@ pub struct CallScript {
     pub echoes_meta: bool,
     /// Number of progress notifications before the response, if the client sent a progress token.
     pub progress: u32,
+    /// Progress notifications contain the call's arguments as their message, and a log message with the arguments
+    /// precedes the response. Stdio only.
+    pub echoes_in_messages: bool,
 }

@@ -58,23 +58,23 @@ async fn r_sec_01_a_result_is_passed_on_untouched() {
 
 #[tokio::test]
 async fn r_reg_05_failures_of_calls_have_their_reason() {
-    let said = call_once(&tool_a().with(|script| script.call.is_error = true))
+    let output = call_once(&tool_a().with(|script| script.call.is_error = true))
         .await
         .unwrap();
-    assert!(said.is_error);
+    assert!(output.is_error);
     let check = async |script: Script, reasons: &[Reason], class: ErrorClass| {
         assert_eq!(refused(call_once(&script).await, reasons).code, class);
     };
     let (unavailable, failed) = (ErrorClass::Unavailable, ErrorClass::ExecutionFailed);
-    let answer = |shape| tool_a().answer(Moment::Call, shape);
+    let response = |shape| tool_a().answer(Moment::Call, shape);
     check(
-        answer(ResponseShape::Error(-32603)),
+        response(ResponseShape::Error(-32603)),
         &[Reason::ServerError],
         failed,
     )
     .await;
     check(
-        answer(ResponseShape::Error(-32602)),
+        response(ResponseShape::Error(-32602)),
         &[Reason::ArgsInvalid],
         ErrorClass::InvalidInput,
     )
@@ -99,38 +99,38 @@ async fn r_reg_05_failures_of_calls_have_their_reason() {
     let cut = tool_a().with(|script| script.crash = Some(mid_line));
     check(cut, &[Reason::ServerExited], unavailable).await;
     check(
-        answer(ResponseShape::Both),
+        response(ResponseShape::Both),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
     check(
-        answer(ResponseShape::Neither),
+        response(ResponseShape::Neither),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
     check(
-        answer(ResponseShape::Deep(100_000)),
+        response(ResponseShape::Deep(100_000)),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
     check(
-        answer(ResponseShape::WrongId),
+        response(ResponseShape::WrongId),
         &[Reason::CallTimeout],
         unavailable,
     )
     .await;
     check(
-        answer(ResponseShape::Result(json!("text"))),
+        response(ResponseShape::Result(json!("text"))),
         &[Reason::FrameInvalid],
         unavailable,
     )
     .await;
     let strange = json!({"content": [], "resultType": "surprise"});
     check(
-        answer(ResponseShape::Result(strange)),
+        response(ResponseShape::Result(strange)),
         &[Reason::FrameInvalid],
         unavailable,
     )

@@ -106,7 +106,7 @@ async fn r_sec_01_c07_carriage_returns_at_the_end_are_accepted() {
 }
 
 #[tokio::test]
-async fn r_sec_01_c08_a_deep_entry_of_a_list_is_handed_on_for_admission_to_refuse() {
+async fn r_sec_01_c08_a_deeply_nested_entry_is_left_for_admission_to_reject() {
     for era in [Era::Modern, Era::Legacy] {
         let script = Script::new()
             .era(era)

@@ -46,7 +46,7 @@ async fn r_disc_02_d01_every_era_is_discovered() {
 }
 
 #[tokio::test]
-async fn r_disc_02_d02_a_server_silent_on_the_probe_is_asked_again_soon() {
+async fn r_disc_02_d02_a_server_that_ignores_the_probe_is_probed_again_soon() {
     let started = Instant::now();
     assert_eq!(
         era_of(Script::new().probe(Probe::Silent)).await,
@@ -72,6 +72,7 @@ async fn r_disc_02_a_known_legacy_server_is_not_probed_again() {
     let hint = ConnectHint {
         era: Some(Era::Legacy),
         protocol_version: Some("2025-11-25".into()),
+        ..Default::default()
     };
     let upstream = server.connect_with(&connector(), &hint).await.unwrap();
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
@@ -96,6 +97,7 @@ async fn r_disc_02_a_known_modern_server_is_listed_by_one_request() {
     let hint = ConnectHint {
         era: Some(Era::Modern),
         protocol_version: Some("2026-07-28".into()),
+        ..Default::default()
     };
     let upstream = server.connect_with(&connector(), &hint).await.unwrap();
     assert_eq!(names(&upstream.list_tools().await.unwrap()), ["a"]);
@@ -105,7 +107,7 @@ async fn r_disc_02_a_known_modern_server_is_listed_by_one_request() {
 }
 
 #[tokio::test]
-async fn r_disc_02_a_wrong_hint_costs_a_try_and_not_the_list() {
+async fn r_disc_02_a_wrong_era_hint_causes_a_retry_and_no_failure() {
     for (hint, script) in [
         (Era::Modern, Script::new().era(ScriptEra::Legacy)),
         (Era::Legacy, Script::new().era(ScriptEra::Modern)),
@@ -114,6 +116,7 @@ async fn r_disc_02_a_wrong_hint_costs_a_try_and_not_the_list() {
         let hint = ConnectHint {
             era: Some(hint),
             protocol_version: None,
+            ..Default::default()
         };
         let upstream = server.connect_with(&connector(), &hint).await.unwrap();
         assert_eq!(

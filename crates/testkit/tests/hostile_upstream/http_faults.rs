@@ -145,7 +145,7 @@ async fn r_sec_01_i07_a_token_does_not_follow_a_redirect() {
     );
     assert!(
         methods_in(&count).is_empty(),
-        "the other place was asked {:?}",
+        "the other host received {:?}",
         methods_in(&count)
     );
 }

@@ -26,7 +26,7 @@ async fn r_disc_02_all_pages_are_read() {
 }
 
 #[tokio::test]
-async fn r_disc_02_d05_a_cursor_that_comes_again_is_a_loop() {
+async fn r_disc_02_d05_a_repeated_cursor_is_a_loop() {
     refused(
         list(&paged(Cursors::Repeated)).await,
         &[Reason::PaginationLoop],
@@ -166,7 +166,7 @@ async fn r_disc_12_d11_scopes_that_differ_between_pages_count_as_private() {
 }
 
 #[tokio::test]
-async fn r_sec_01_malformed_tools_cost_only_themselves() {
+async fn r_sec_01_malformed_tools_are_rejected_alone() {
     let script = Script::new()
         .tools(["good"])
         .with(|script| script.list.malformed = Malformed::BREAK_TYPED_CLIENTS.into());

@@ -92,7 +92,7 @@ async fn check_overloaded(status: u16) {
 }
 
 #[tokio::test]
-async fn r_obs_02_a_collector_may_say_when_it_wants_to_be_asked_again() {
+async fn r_obs_02_a_collector_may_set_the_time_of_the_retry() {
     let later = CannedResponse {
         retry_after: Some("2"),
         ..CannedResponse::status(429)
@@ -135,11 +135,11 @@ async fn spans_that_a_collector_rejects_are_counted() {
             error_message: "too old".into(),
         }),
     };
-    let answer = CannedResponse {
+    let response = CannedResponse {
         body: partial.encode_to_vec(),
         ..CannedResponse::status(200)
     };
-    let collector = Collector::answering([answer]).await;
+    let collector = Collector::answering([response]).await;
     let tracer = to(&collector.url);
     (0..5).for_each(|_| record_call(&tracer));
     let delivered = tracer.close(LONG).await;

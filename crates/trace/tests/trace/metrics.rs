@@ -114,7 +114,7 @@ fn quoted(text: &str) -> (String, &str) {
             '\\' => value.push(match characters.next() {
                 Some((_, 'n')) => '\n',
                 Some((_, escaped @ ('\\' | '"'))) => escaped,
-                other => panic!("{other:?} is no escape"),
+                other => panic!("{other:?} is not an escape"),
             }),
             other => value.push(other),
         }

@@ -279,7 +279,7 @@ fn is_temporary(status: StatusCode) -> bool {
 
 /// The response of a server that is reachable but not modern.
 fn not_modern(error: ToolError) -> RpcResponse {
-    RpcResponse::Error(rpc_error(0, error.message))
+    RpcResponse::Error(rpc_error(0, error.into_details().message))
 }
 
 /// Lets all tasks that are ready run first.

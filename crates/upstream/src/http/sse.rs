@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_pauses_are_kept_for_going_on() {
+    fn event_ids_and_retry_times_are_kept_for_resuming() {
         let mut parser = Parser::new(100);
         let events = parser.push(b"id: 7\nretry: 500\ndata:\n\nid: 8\n").unwrap();
         assert_eq!(events, [Event::default()]);

@@ -17,6 +17,7 @@ use crate::contract::{
     LogSink, OfferKind, ToolListing, Upstream,
 };
 use crate::errors::format_duration;
+use crate::forward::OutgoingRequest;
 use crate::handshake::assumed_handshake;
 use crate::http::client::Client;
 use crate::http::exchange::{Channel, LegacySession};
@@ -138,7 +139,7 @@ impl HttpUpstream {
     /// It is therefore opened before the first call of a client that supports such requests.
     async fn open_stream_for_requests(&self, options: &CallOptions) {
         let caller = options.caller.as_ref();
-        let accepts_requests = caller.is_some_and(|caller| caller.capabilities() != "{}");
+        let accepts_requests = caller.is_some_and(|caller| caller.capabilities().as_str() != "{}");
         let tried = &self.session.transport.stream_tried;
         if !accepts_requests || *tried.borrow() || self.session.handshake().era == Era::Modern {
             return;
@@ -186,7 +187,8 @@ impl Upstream for HttpUpstream {
     ) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
             self.open_stream_for_requests(&options).await;
-            self.session.call(tool, arguments, options).await
+            let request = OutgoingRequest::call(tool, arguments);
+            self.session.forward(request, &options).await
         })
         .await
     }
@@ -198,7 +200,8 @@ impl Upstream for HttpUpstream {
     ) -> ToolResult<CallOutcome> {
         self.unless_closed(async {
             self.open_stream_for_requests(&options).await;
-            self.session.request(request, options).await
+            let request = OutgoingRequest::other(request);
+            self.session.forward(request, &options).await
         })
         .await
     }

@@ -52,6 +52,9 @@ pub(super) struct ActivityEntry {
     /// The session that caused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     session: Option<String>,
+    /// The client's own name and version (untrusted text), or `cli`, `dashboard`, `api` or `agent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
     /// The tool, the method of a request, or the changed part of the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
@@ -75,6 +78,7 @@ impl From<Activity> for ActivityEntry {
             at: line.at.0,
             kind: line.kind.as_str(),
             session: line.session,
+            client: line.client,
             tool: line.tool,
             server: line.server.map(|server| server.to_string()),
             outcome: line.outcome.into_owned(),

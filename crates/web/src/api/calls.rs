@@ -1,7 +1,7 @@
 //! Tool calls. They pass the same policy gate as every other call.
 
 use axum::extract::State;
-use pegboard_hub::{CallRequest, OutcomeKind};
+use pegboard_hub::CallRequest;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -96,11 +96,7 @@ pub(super) async fn call(
     let outcome = state.hub().call(&request).await?;
     Ok(NoStore(CallToolResponse {
         is_error: outcome.is_error,
-        outcome: match outcome.kind {
-            OutcomeKind::Complete => "complete",
-            OutcomeKind::InputRequired => "input_required",
-            OutcomeKind::Task => "task",
-        },
+        outcome: outcome.kind.as_str(),
         result: outcome.result,
     }))
 }

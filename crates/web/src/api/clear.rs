@@ -72,6 +72,7 @@ pub(super) async fn all(
     let cleared = state.hub().clear().await?;
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),
+        client: Some(admin.actor().to_owned()),
         ..Activity::new(state.clock().now(), ActivityKind::Config, "cleared")
     });
     Ok(NoStore(ClearResponse { cleared }))

@@ -4,10 +4,14 @@ mod activity;
 mod approvals;
 mod calls;
 mod clear;
+mod clients;
 mod configuration_view;
 mod context;
+mod definitions;
+mod discover;
 mod events;
 pub(crate) mod grants;
+mod import;
 mod lazy_router;
 mod logins;
 mod openapi_security;
@@ -75,6 +79,7 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(server_enable::trust))
         .routes(routes!(refresh::one))
         .routes(routes!(refresh::all))
+        .routes(routes!(discover::run))
         .routes(routes!(clear::one))
         .routes(routes!(clear::all))
         .routes(routes!(tools::list))
@@ -87,9 +92,16 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::decide))
         .routes(routes!(grants::list, grants::revoke))
+        .routes(routes!(clients::list))
+        .routes(routes!(clients::plan))
+        .routes(routes!(clients::connect, clients::disconnect))
+        .routes(routes!(import::plan))
+        .routes(routes!(import::import))
         .routes(routes!(activity::list))
         .routes(routes!(stats::show))
         .routes(routes!(context::show))
+        .routes(routes!(definitions::show))
+        .routes(routes!(definitions::run))
         .routes(routes!(events::listen))
         .routes(routes!(logins::mint))
         .routes(routes!(logins::call_token))

@@ -254,6 +254,7 @@ fn record(
 ) {
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),
+        client: Some(admin.actor().to_owned()),
         server,
         tool: Some(pattern.to_owned()),
         ..Activity::new(

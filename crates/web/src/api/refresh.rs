@@ -43,8 +43,8 @@ pub(super) struct DiscoveryResult {
     /// Why the list was not stored; it is lost when Pegboard exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_stored: Option<ServerErrorView>,
-    /// `asked`, `shared` with another process, or `fresh` if no request was needed.
-    #[schema(value_type = String, example = "asked")]
+    /// `discovered`, `shared` with another process, or `fresh` if no request was needed.
+    #[schema(value_type = String, example = "discovered")]
     source: DiscoverySource,
     /// The duration.
     duration_ms: u64,

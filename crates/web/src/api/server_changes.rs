@@ -127,7 +127,7 @@ pub(super) fn change_response(
         .server(name)
         .ok_or_else(|| unknown_server(name.as_str()))?;
     Ok(ChangedServer {
-        command: match entry.spec.approval {
+        command: match entry.spec.trust_state {
             TrustState::Granted => masked_command_line(&entry.spec.transport),
             TrustState::Pending | TrustState::Changed => command_line(&entry.spec.transport),
         },
@@ -143,6 +143,7 @@ pub(super) fn record_change(state: &WebState, admin: &Admin, name: &ServerName, 
     let command = entry.map(|entry| masked_command_line(&entry.spec.transport));
     state.hub().record_activity(Activity {
         session: Some(admin.actor().to_owned()),
+        client: Some(admin.actor().to_owned()),
         server: Some(name.clone()),
         tool: command.map(|command| command.chars().take(COMMAND_CHARACTERS).collect()),
         ..Activity::new(state.clock().now(), ActivityKind::Config, change.to_owned())

@@ -3,7 +3,9 @@
 use pegboard_catalog::{Delta, ServerEntry};
 use pegboard_config::{DefinitionWarning, command_line, definition_warnings, masked_command_line};
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{DiscoveryStatus, ErrorSummary, Layer, Transport, TrustState};
+use pegboard_model::{
+    DiscoveryStatus, ErrorSummary, Layer, ShareScope, SharingDecision, Transport, TrustState,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -29,13 +31,39 @@ pub(super) struct ServerSummary {
     enabled: bool,
     /// The trust state: `granted`, `pending` or `changed`.
     #[schema(value_type = String, example = "granted")]
-    approval: TrustState,
+    trust_state: TrustState,
     /// The number of tools.
     tools: usize,
     /// Estimated tokens of their definitions.
     tokens: u64,
+    /// Which clients share one instance.
+    sharing: Sharing,
     /// The health.
     health: Health,
+}
+
+/// Which clients share one instance of a server, and why.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Sharing {
+    /// `user`, `project` or `session`.
+    #[schema(value_type = String, example = "project")]
+    scope: ShareScope,
+    /// Whether `share` in the configuration sets the scope.
+    is_configured: bool,
+    /// The reason.
+    #[schema(example = "has tools that control a browser")]
+    reason: String,
+}
+
+impl Sharing {
+    fn of(decision: &SharingDecision) -> Self {
+        Self {
+            scope: decision.scope,
+            is_configured: decision.is_configured,
+            reason: decision.reason.to_string(),
+        }
+    }
 }
 
 /// The health of a server.
@@ -64,6 +92,8 @@ pub(super) struct Health {
     not_stored: Option<ServerErrorView>,
     /// Consecutive failures.
     failures: u32,
+    /// Number of running instances; more than one only if each session has its own.
+    instances: usize,
     /// The connection, if there is one: `pid`, `in_flight`, `started`, and counts of faulty frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -103,6 +133,7 @@ impl Health {
             last_error: health.last_error.as_ref().map(ServerErrorView::of),
             not_stored: health.not_stored.as_ref().map(ServerErrorView::of),
             failures: health.failures,
+            instances: health.instances,
             connection: connection.and_then(|health| serde_json::to_value(health).ok()),
         }
     }
@@ -117,9 +148,10 @@ impl ServerSummary {
             transport: spec.transport.kind(),
             command: masked_command_line(&spec.transport),
             enabled: spec.enabled,
-            approval: spec.approval,
+            trust_state: spec.trust_state,
             tools: tools.len(),
             tokens: tools.iter().map(|tool| u64::from(tool.tokens)).sum(),
+            sharing: Sharing::of(entry.sharing()),
             health: Health::of(state.hub().health_of(entry), entry),
         }
     }
@@ -205,7 +237,7 @@ impl ServerDetails {
         let values = state.config_admin().config_values(&spec.name).into_iter();
         let file = spec.origin.file.as_ref();
         let info = record.info.as_ref();
-        let is_waiting = client.is_admin() && spec.approval != TrustState::Granted;
+        let is_waiting = client.is_admin() && spec.trust_state != TrustState::Granted;
         let review = state.config_admin().review(&spec.name);
         // The files may have changed since the snapshot; trust must apply to what is shown.
         let review = review.filter(|review| is_waiting && review.hash == spec.hash);

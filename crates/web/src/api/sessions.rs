@@ -32,7 +32,7 @@ pub(super) struct Session {
     /// The id, as in the activity log.
     id: String,
     /// How it is connected: `stdio`, `http-legacy`, `http-modern` or `embedder`.
-    face: &'static str,
+    transport: &'static str,
     /// The client's own name; untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<String>,
@@ -52,7 +52,7 @@ impl From<&SessionInfo> for Session {
         let profile = Some(&info.profile).filter(|profile| !profile.is_empty());
         Self {
             id: info.id.0.clone(),
-            face: info.face.as_str(),
+            transport: info.transport.as_str(),
             client: info.client.as_deref().map(str::to_owned),
             profile: profile.cloned(),
             since: info.since.0,

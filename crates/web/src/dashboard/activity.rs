@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
-use pegboard_model::{Activity, ActivityKind, Timestamp, ToolResult};
+use pegboard_model::{Activity, ActivityKind, Timestamp, ToolResult, UntrustedText};
 
 use super::Pages;
 use super::components::{empty, inline_code};
@@ -18,6 +18,9 @@ const LINES: usize = 50;
 const READ_SIZE: usize = 500;
 /// Largest number of reads for one page of one kind.
 const MAX_READS: usize = 10;
+
+/// Characters shown of a client's name and version.
+const CLIENT_CHARACTERS: usize = 40;
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let kind = request.query("kind").and_then(ActivityKind::parse);
@@ -134,6 +137,7 @@ pub(super) fn rows(lines: &[Activity], now: Timestamp) -> Markup {
                 th scope="col" { "What" }
                 th.tight scope="col" { "Result" }
                 th.tight.num.medium scope="col" { "Took" }
+                th.tight.wide scope="col" { "Client" }
                 th.tight.wide scope="col" { "Session" }
                 th.tight.wide scope="col" { "Trace" }
             } }
@@ -151,6 +155,7 @@ fn row(entry: &Activity, now: Timestamp) -> Markup {
             td { (subject(entry)) }
             td.tight { span class=(format!("state {}", tone.class())) { (line(&entry.outcome)) } }
             td.tight.num.medium { @if let Some(ms) = entry.duration_ms { (duration(std::time::Duration::from_millis(ms))) } }
+            td.tight.wide { @if let Some(client) = &entry.client { (UntrustedText::new(client).shortened(CLIENT_CHARACTERS)) } }
             td.tight.wide { @if let Some(session) = &entry.session { code.faint title=(line(session)) { (short(session)) } } }
             td.tight.wide { @if let Some(trace) = &entry.trace {
                 button.link.mono type="button" data-copy-text=(trace.as_str()) title=(format!("Copy {trace}")) { (end(trace.as_str())) }

@@ -62,6 +62,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
                         div.stack-tight id="paste-found" {}
                     }
                 }
+                div.row.small { span.muted { "Servers in other clients?" } a href="/import" { "Import them" } }
                 div.row.small { span.muted { "No server yet?" } a href=(example_link(&pages)) { "Use the built-in example server" } }
             }
         }

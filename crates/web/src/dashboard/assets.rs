@@ -68,6 +68,8 @@ const ASSETS: &[Asset] = &[
     ),
     script("try_tool.js", include_str!("../../assets/try_tool.js")),
     script("connect.js", include_str!("../../assets/connect.js")),
+    script("clients.js", include_str!("../../assets/clients.js")),
+    script("import.js", include_str!("../../assets/import.js")),
 ];
 
 static VERSION: LazyLock<String> = LazyLock::new(|| {

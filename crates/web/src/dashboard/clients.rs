@@ -1,8 +1,11 @@
-//! Configuration snippets for MCP clients: one table of clients, and the shapes of their files.
+//! Configuration snippets for MCP clients, from the table of clients in `pegboard-config`.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use pegboard_config::clients::{
+    CLIENTS, Client, EntryToken, EntryTransport, FileScope, Launch, Location, client,
+};
+use pegboard_model::Secret;
 
 use super::add_server::shell_quoted;
 
@@ -11,303 +14,139 @@ pub(crate) type Variables = BTreeMap<String, String>;
 
 /// The placeholder for the token.
 pub(crate) const TOKEN: &str = "YOUR_TOKEN";
-/// The server name in client files: short, and without `_`, at which some clients split names.
-const NAME: &str = "pegboard";
+/// The variable for clients that accept only the name of one.
+const TOKEN_VARIABLE: &str = "PEGBOARD_TOKEN";
 
-/// A client and its configuration file.
-pub(crate) struct Client {
+/// A tab of the page: a client, or any other client with the most common notation.
+#[derive(Clone, Copy)]
+pub(crate) struct ClientTab {
     /// The value in the page's query.
     pub(crate) key: &'static str,
     pub(crate) name: &'static str,
-    /// The file to edit.
-    pub(crate) file: &'static str,
-    shape: Shape,
     /// A note for the user.
     pub(crate) note: Option<&'static str>,
+    /// The client whose notation is used.
+    form: &'static Client,
+    is_known: bool,
 }
 
-/// The shape of a server entry in a client's file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// `mcpServers`, with `type` and `url`.
-    Typed,
-    /// `mcpServers`, with `url` alone.
-    Url,
-    /// `mcpServers`, with `serverUrl`.
-    ServerUrl,
-    /// `mcpServers`, stdio servers only.
-    StdioOnly,
-    /// `servers`, with `type`.
-    VsCode,
-    /// `mcpServers`, with a list of tools.
-    Copilot,
-    Codex,
-    Zed,
-    OpenCode,
-    Goose,
-}
-
-const fn client(key: &'static str, name: &'static str, file: &'static str, shape: Shape) -> Client {
-    Client {
-        key,
-        name,
-        file,
-        shape,
+/// The tabs: every client that can be connected, and one for others.
+pub(crate) fn client_tabs() -> Vec<ClientTab> {
+    let tab = |form: &'static Client| ClientTab {
+        key: form.key,
+        name: form.name,
+        note: form.note,
+        form,
+        is_known: true,
+    };
+    let known = CLIENTS.iter().filter(|client| client.entry.is_some());
+    // `mcpServers` with `type` for URLs, as most clients have it.
+    let other = client("gemini").map(|form| ClientTab {
+        key: "other",
+        name: "Other client",
         note: None,
-    }
+        form,
+        is_known: false,
+    });
+    known.map(tab).chain(other).collect()
 }
 
-/// The supported clients.
-pub(crate) const CLIENTS: &[Client] = &[
-    Client {
-        note: Some("Its own tool search would hide the meta tools; `alwaysLoad` prevents that."),
-        ..client(
-            "claude-code",
-            "Claude Code",
-            ".mcp.json in the project, or mcpServers in ~/.claude.json",
-            Shape::Typed,
-        )
-    },
-    Client {
-        note: Some(
-            "The file supports only local programs; add a URL as a connector in the app's settings.",
-        ),
-        ..client(
-            "claude-desktop",
-            "Claude Desktop",
-            "claude_desktop_config.json (Settings › Developer › Edit Config)",
-            Shape::StdioOnly,
-        )
-    },
-    client(
-        "cursor",
-        "Cursor",
-        "~/.cursor/mcp.json, or .cursor/mcp.json in the project",
-        Shape::Url,
-    ),
-    client(
-        "vscode",
-        "VS Code",
-        ".vscode/mcp.json, or “MCP: Open User Configuration”",
-        Shape::VsCode,
-    ),
-    client(
-        "copilot-cli",
-        "Copilot CLI",
-        "~/.copilot/mcp-config.json",
-        Shape::Copilot,
-    ),
-    client(
-        "windsurf",
-        "Windsurf",
-        "~/.codeium/windsurf/mcp_config.json",
-        Shape::ServerUrl,
-    ),
-    Client {
-        note: Some(
-            "Codex needs the name of an environment variable that contains the token, not the token itself.",
-        ),
-        ..client("codex", "Codex", "~/.codex/config.toml", Shape::Codex)
-    },
-    client(
-        "gemini",
-        "Gemini CLI",
-        "~/.gemini/settings.json, or .gemini/settings.json in the project",
-        Shape::Typed,
-    ),
-    client("zed", "Zed", "~/.config/zed/settings.json", Shape::Zed),
-    client(
-        "opencode",
-        "opencode",
-        "~/.config/opencode/opencode.json",
-        Shape::OpenCode,
-    ),
-    client(
-        "goose",
-        "Goose",
-        "~/.config/goose/config.yaml",
-        Shape::Goose,
-    ),
-    client("lm-studio", "LM Studio", "~/.lmstudio/mcp.json", Shape::Url),
-    client(
-        "other",
-        "Other client",
-        "its file of MCP servers",
-        Shape::Typed,
-    ),
-];
+impl ClientTab {
+    /// The file to edit.
+    pub(crate) fn file(&self) -> String {
+        if !self.is_known {
+            return "its file of MCP servers".to_owned();
+        }
+        let files = self.form.files.iter();
+        let user = files.clone().find(|file| file.is_target);
+        let project = files
+            .filter(|file| file.scope == FileScope::Project)
+            .find_map(|file| match file.linux {
+                Location::Project(path) if !path.contains('*') => Some(path),
+                _ => None,
+            });
+        let user = user.map_or_else(String::new, |file| {
+            let location = file.macos.filter(|_| cfg!(target_os = "macos"));
+            shown_location(location.unwrap_or(file.linux))
+        });
+        match project {
+            Some(project) => format!("{user}, or {project} in the project"),
+            None => user,
+        }
+    }
 
-impl Client {
     /// The snippet for a client that starts Pegboard itself.
     pub(crate) fn stdio_snippet(&self, command: &str, variables: &Variables) -> String {
-        let with = |key: &str, mut entry: Value| {
-            if let (false, Some(entry)) = (variables.is_empty(), entry.as_object_mut()) {
-                entry.insert(key.to_owned(), json!(variables));
-            }
-            entry
+        let mut launch = Launch::default();
+        launch.command = command.to_owned();
+        launch.env.clone_from(variables);
+        let transport = EntryTransport::Stdio {
+            launch,
+            profile: None,
         };
-        let plain = || with("env", json!({"command": command, "args": ["stdio"]}));
-        match self.shape {
-            Shape::Typed | Shape::Url | Shape::ServerUrl | Shape::StdioOnly => {
-                self.servers("mcpServers", self.marked(plain()))
-            }
-            Shape::VsCode => {
-                let entry = json!({"type": "stdio", "command": command, "args": ["stdio"]});
-                self.servers("servers", with("env", entry))
-            }
-            Shape::Copilot => {
-                let entry =
-                    json!({"type": "local", "command": command, "args": ["stdio"], "tools": ["*"]});
-                self.servers("mcpServers", with("env", entry))
-            }
-            Shape::Codex => {
-                let lines = lines_of(variables, |name, value| {
-                    format!("{name} = {}\n", text(value))
-                });
-                let table = match lines.is_empty() {
-                    true => String::new(),
-                    false => format!("\n[mcp_servers.{NAME}.env]\n{lines}"),
-                };
-                let command = text(command);
-                format!("[mcp_servers.{NAME}]\ncommand = {command}\nargs = [\"stdio\"]\n{table}")
-            }
-            Shape::Zed => self.servers("context_servers", plain()),
-            Shape::OpenCode => {
-                let entry =
-                    json!({"type": "local", "command": [command, "stdio"], "enabled": true});
-                self.servers("mcp", with("environment", entry))
-            }
-            Shape::Goose => {
-                let lines = lines_of(variables, |name, value| {
-                    format!("      {name}: {}\n", text(value))
-                });
-                let envs = match lines.is_empty() {
-                    true => String::new(),
-                    false => format!("    envs:\n{lines}"),
-                };
-                let command = text(command);
-                format!(
-                    "extensions:\n  {NAME}:\n    type: stdio\n    name: {NAME}\n    cmd: {command}\n    args: [stdio]\n{envs}    enabled: true\n"
-                )
-            }
-        }
+        self.form.snippet(&transport, true).unwrap_or_default()
     }
 
     /// The snippet for a client that connects to this Pegboard; `None` if the client cannot.
     pub(crate) fn http_snippet(&self, url: &str, needs_token: bool) -> Option<String> {
-        let bearer = format!("Bearer {TOKEN}");
-        let with_headers = |mut entry: Value| {
-            if let (true, Some(entry)) = (needs_token, entry.as_object_mut()) {
-                entry.insert("headers".to_owned(), json!({"Authorization": bearer}));
-            }
-            entry
+        let http = self.form.entry?.http?;
+        let token = needs_token.then(|| match http.token_variable {
+            Some(_) => EntryToken::Variable(TOKEN_VARIABLE.to_owned()),
+            None => EntryToken::Value(Secret::new(TOKEN)),
+        });
+        let transport = EntryTransport::Http {
+            url: url.to_owned(),
+            token,
         };
-        Some(match self.shape {
-            Shape::StdioOnly => return None,
-            Shape::Typed => {
-                let entry = self.marked(json!({"type": "http", "url": url}));
-                self.servers("mcpServers", with_headers(entry))
-            }
-            Shape::Url => self.servers("mcpServers", with_headers(json!({"url": url}))),
-            Shape::ServerUrl => self.servers("mcpServers", with_headers(json!({"serverUrl": url}))),
-            Shape::VsCode => {
-                self.servers("servers", with_headers(json!({"type": "http", "url": url})))
-            }
-            Shape::Copilot => {
-                let entry = json!({"type": "http", "url": url, "tools": ["*"]});
-                self.servers("mcpServers", with_headers(entry))
-            }
-            Shape::Codex => {
-                let token = match needs_token {
-                    true => "bearer_token_env_var = \"PEGBOARD_TOKEN\"\n",
-                    false => "",
-                };
-                format!("[mcp_servers.{NAME}]\nurl = {}\n{token}", text(url))
-            }
-            Shape::Zed => self.servers("context_servers", with_headers(json!({"url": url}))),
-            Shape::OpenCode => {
-                let entry = json!({"type": "remote", "url": url, "enabled": true});
-                self.servers("mcp", with_headers(entry))
-            }
-            Shape::Goose => {
-                let headers = match needs_token {
-                    true => format!("    headers:\n      Authorization: {}\n", text(&bearer)),
-                    false => String::new(),
-                };
-                format!(
-                    "extensions:\n  {NAME}:\n    type: streamable_http\n    name: {NAME}\n    uri: {}\n{headers}    enabled: true\n",
-                    text(url)
-                )
-            }
-        })
+        self.form.snippet(&transport, true)
     }
 
-    /// The client's own command for the same, if it has one.
-    pub(crate) fn cli_command(&self, command: &str, variables: &Variables) -> Option<String> {
+    /// Whether the client accepts only the name of a variable that contains the token.
+    pub(crate) fn needs_token_variable(&self) -> bool {
+        let http = self.form.entry.and_then(|form| form.http);
+        http.is_some_and(|http| http.token_variable.is_some())
+    }
+
+    /// The command that writes the client's file.
+    pub(crate) fn connect_command(&self, command: &str, variables: &Variables) -> Option<String> {
+        let set = variables
+            .iter()
+            .map(|(name, value)| format!("{} ", shell_quoted(&format!("{name}={value}"))));
+        let set: String = set.collect();
+        let env = if set.is_empty() { "" } else { "env " };
         let command = shell_quoted(command);
-        let options = |flag: &str| {
-            lines_of(variables, |name, value| {
-                format!("{flag} {} ", shell_quoted(&format!("{name}={value}")))
-            })
-        };
-        match self.key {
-            "claude-code" => Some(format!(
-                "claude mcp add {}--scope user {NAME} -- {command} stdio",
-                options("--env")
-            )),
-            "codex" => Some(format!(
-                "codex mcp add {NAME} {}-- {command} stdio",
-                options("--env")
-            )),
-            "gemini" => Some(format!(
-                "gemini mcp add {}{NAME} {command} stdio",
-                options("-e")
-            )),
-            _ => None,
-        }
-    }
-
-    fn marked(&self, mut entry: Value) -> Value {
-        if let (true, Some(entry)) = (self.key == "claude-code", entry.as_object_mut()) {
-            entry.insert("alwaysLoad".to_owned(), json!(true));
-        }
-        entry
-    }
-
-    fn servers(&self, root: &str, entry: Value) -> String {
-        let whole = json!({ root: { NAME: entry } });
-        serde_json::to_string_pretty(&whole).unwrap_or_default()
+        self.is_known
+            .then(|| format!("{env}{set}{command} connect {}", self.key))
     }
 }
 
-fn lines_of(variables: &Variables, line: impl Fn(&str, &str) -> String) -> String {
-    let lines = variables.iter().map(|(name, value)| line(name, value));
-    lines.collect()
-}
-
-/// A quoted string; TOML and YAML accept JSON strings.
-fn text(text: &str) -> String {
-    json!(text).to_string()
+fn shown_location(location: Location) -> String {
+    match location {
+        Location::Home(path) => format!("~/{path}"),
+        Location::Config(path) => format!("~/.config/{path}"),
+        Location::ApplicationSupport(path) => format!("~/Library/Application Support/{path}"),
+        Location::Variable(_, "", path) => format!("~/{path}"),
+        Location::Variable(_, folder, path) => format!("~/{folder}/{path}"),
+        Location::FileVariable(name) => format!("the file that {name} names"),
+        Location::Project(path) => path.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use pegboard_config::clients::FileFormat;
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
-    fn what_is_pasted_is_sound_in_its_language() {
+    fn pasted_client_entries_are_valid_in_their_format() {
         let url = "http://127.0.0.1:7340/mcp";
-        for client in CLIENTS {
+        for client in client_tabs() {
             let program = client.stdio_snippet(r"C:\my tools\pegboard.exe", &Variables::new());
             let address = client.http_snippet(url, true);
-            match client.shape {
-                Shape::Goose | Shape::Codex => {
-                    assert!(
-                        program.contains(r#""C:\\my tools\\pegboard.exe""#),
-                        "{program}"
-                    );
-                }
-                _ => {
+            match client.form.target().map(|file| file.format) {
+                Some(FileFormat::Json) => {
                     let value: Value = serde_json::from_str(&program).unwrap();
                     assert!(value.to_string().contains("stdio"), "{program}");
                     if let Some(address) = &address {
@@ -315,23 +154,30 @@ mod tests {
                         assert!(value.to_string().contains(TOKEN), "{address}");
                     }
                 }
+                _ => {
+                    assert!(
+                        program.contains(r#""C:\\my tools\\pegboard.exe""#),
+                        "{program}"
+                    );
+                }
             }
             let open = client.http_snippet(url, false);
             assert!(open.is_none_or(|open| open.contains(url) && !open.contains(TOKEN)));
+            assert!(!client.file().is_empty(), "{}", client.key);
         }
     }
 
     #[test]
-    fn r_ui_02_what_is_pasted_starts_the_same_pegboard() {
+    fn r_ui_02_pasted_client_entries_start_the_same_pegboard() {
         let folder = "/srv/my config";
         let variables = Variables::from([("PEGBOARD_CONFIG_DIR".to_owned(), folder.to_owned())]);
-        for client in CLIENTS {
+        for client in client_tabs() {
             let program = client.stdio_snippet("pegboard", &variables);
             assert!(program.contains("PEGBOARD_CONFIG_DIR"), "{program}");
             assert!(program.contains(folder), "{program}");
-            let line = client.cli_command("pegboard", &variables);
-            let set = "'PEGBOARD_CONFIG_DIR=/srv/my config'";
-            assert!(line.is_none_or(|line| line.contains(set)));
+            let line = client.connect_command("pegboard", &variables);
+            let set = "env 'PEGBOARD_CONFIG_DIR=/srv/my config' pegboard connect ";
+            assert!(line.is_none_or(|line| line.starts_with(set)));
             let without = client.stdio_snippet("pegboard", &Variables::new());
             assert!(!without.contains("env"), "{without}");
         }
@@ -339,7 +185,9 @@ mod tests {
 
     #[test]
     fn every_client_has_a_key_of_its_own() {
-        let keys: std::collections::BTreeSet<_> = CLIENTS.iter().map(|client| client.key).collect();
-        assert_eq!(keys.len(), CLIENTS.len());
+        let tabs = client_tabs();
+        let keys: std::collections::BTreeSet<_> = tabs.iter().map(|client| client.key).collect();
+        assert_eq!(keys.len(), tabs.len());
+        assert!(tabs.len() > 20 && keys.contains("other"));
     }
 }

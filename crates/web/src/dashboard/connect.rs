@@ -5,7 +5,8 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use super::Pages;
-use super::clients::{CLIENTS, Client, TOKEN};
+use super::client_list::card;
+use super::clients::{ClientTab, TOKEN, client_tabs};
 use super::components::{code, inline_code};
 use super::display::block;
 use super::page::{Page, Section, heading};
@@ -13,10 +14,11 @@ use super::request::{PageRequest, query_string};
 
 pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Response {
     let key = request.query("client");
-    let chosen = CLIENTS
+    let tabs = client_tabs();
+    let chosen = tabs
         .iter()
         .find(|client| Some(client.key) == key)
-        .or(CLIENTS.first());
+        .or(tabs.first());
     let url = format!("{}/mcp", pages.web.url());
     let needs_token = pages
         .web
@@ -25,12 +27,19 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .is_ok_and(|token| token.is_some());
     let head = heading(
         "Connect",
-        "Give an agent access to all tools: paste a snippet into its configuration.",
+        "Give an agent access to all tools: connect it here, or paste a snippet into its configuration.",
     );
+    // The files of clients are shown to an administrator only.
+    let installed = match request.viewer.is_admin() {
+        true => Some(pages.web.config_admin().clients().await),
+        false => None,
+    };
     let body = html! {
         div.stack {
+            @if let Some(installed) = &installed { (card(installed)) }
+            h2 { "By hand" }
             nav.tabs aria-label="Clients" {
-                @for client in CLIENTS {
+                @for client in &tabs {
                     a href=(format!("/connect{}", query_string(&[("client", client.key)]))) data-page
                         aria-current=[chosen.is_some_and(|chosen| chosen.key == client.key).then_some("page")] { (client.name) }
                 }
@@ -44,7 +53,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         .await
 }
 
-fn snippets(client: &Client, pages: &Pages, url: &str, token_button: Option<Markup>) -> Markup {
+fn snippets(client: &ClientTab, pages: &Pages, url: &str, token_button: Option<Markup>) -> Markup {
     let (command, variables) = (pages.web.command(), pages.web.variables());
     html! {
         div.stack {
@@ -53,11 +62,11 @@ fn snippets(client: &Client, pages: &Pages, url: &str, token_button: Option<Mark
                 section.card aria-labelledby="stdio-title" {
                     header { h2 id="stdio-title" { (client.name) " starts Pegboard" } span.chip { "stdio" } }
                     div.body.stack {
-                        @if let Some(line) = client.cli_command(command, variables) {
+                        @if let Some(line) = client.connect_command(command, variables) {
                             div.stack-tight { span.small.muted { "With one command:" } (code(&line)) }
-                            span.small.muted { "or by hand, in " (client.file) ":" }
+                            span.small.muted { "or by hand, in " (client.file()) ":" }
                         } @else {
-                            span.small.muted { "In " (client.file) ":" }
+                            span.small.muted { "In " (client.file()) ":" }
                         }
                         (code(&client.stdio_snippet(command, variables)))
                         p.small.faint { "No token is needed, and it works without this running Pegboard." }
@@ -71,7 +80,7 @@ fn snippets(client: &Client, pages: &Pages, url: &str, token_button: Option<Mark
                     div.body.stack {
                         @match client.http_snippet(url, token_button.is_some()) {
                             Some(text) => {
-                                span.small.muted { "In " (client.file) ":" }
+                                span.small.muted { "In " (client.file()) ":" }
                                 (with_token(&text))
                                 @if let Some(button) = token_button { (button) }
                                 @else { p.small.faint { "This Pegboard requires no token: every program on this machine may use it." } }
@@ -100,14 +109,14 @@ fn with_token(text: &str) -> Markup {
     }
 }
 
-fn token(client: &Client, request: &PageRequest) -> Markup {
+fn token(client: &ClientTab, request: &PageRequest) -> Markup {
     html! {
         div.stack-tight {
             div.row {
                 button.slim type="button" id="show-token" disabled[!request.viewer.is_admin()] { "Insert the token" }
                 span.small.faint { "It allows calling every tool. Keep it secret." }
             }
-            @if client.key == "codex" {
+            @if client.needs_token_variable() {
                 p.small.muted { "Set the variable in your shell: " code { "export PEGBOARD_TOKEN=" span data-token { (TOKEN) } } }
             }
             p.small.faint { "In a terminal: " code { "pegboard token" } }

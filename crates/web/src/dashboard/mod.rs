@@ -23,10 +23,12 @@ mod status;
 mod activity;
 mod add_server;
 mod approvals;
+mod client_list;
 mod clients;
 mod connect;
 mod context;
 mod formats;
+mod import;
 mod overview;
 mod search;
 mod server;
@@ -71,6 +73,7 @@ pub(crate) fn routes(state: WebState) -> Router {
         .route("/", get(overview::show))
         .route("/servers", get(servers::show))
         .route("/add-server", get(add_server::show))
+        .route("/import", get(import::show))
         .route("/servers/{server}", get(server::show))
         .route("/tools", get(tools::show))
         .route("/tools/{tool}", get(tool::show))

@@ -249,6 +249,7 @@ fn welcome(pages: &Pages) -> Markup {
                     span.muted { "One of your own, or the small built-in example server." }
                     div.row {
                         a.button.primary href="/add-server" { (icon(Icon::Plus)) "Add a server" }
+                        a.button href="/import" { "Import from other clients" }
                         a.button href=(add_server::example_link(pages)) { "Try the example server" }
                     }
                 } }

@@ -234,7 +234,7 @@ pub(crate) fn is_page(url: &Uri) -> bool {
 
 /// The section of a path.
 fn section_at(path: &str) -> Option<Section> {
-    if path == "/add-server" {
+    if path == "/add-server" || path == "/import" {
         return Some(Section::Servers);
     }
     let first = path.get(1..)?.split('/').next()?;

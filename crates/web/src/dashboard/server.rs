@@ -6,7 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
-use pegboard_model::{ServerName, TrustState};
+use pegboard_model::{ServerName, ShareScope, TrustState};
 
 use super::Pages;
 use super::components::{empty, failure};
@@ -35,7 +35,7 @@ pub(super) async fn show(
     let health = pages.hub().health_of(entry);
     let status = ServerStatus::of(entry, &health);
     let review = pages.web.config_admin().review(name);
-    let is_reviewed = entry.spec.approval != TrustState::Granted && review.is_some();
+    let is_reviewed = entry.spec.trust_state != TrustState::Granted && review.is_some();
     let mut values = pages.web.config_admin().config_values(name);
     if is_reviewed {
         // The trust notice shows these values unmasked, so the masked ones are left out.
@@ -99,7 +99,7 @@ fn head(entry: &ServerEntry, status: ServerStatus) -> Markup {
 
 fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) -> Markup {
     html! {
-            @if entry.spec.approval != TrustState::Granted { (trust::notice(entry, review, is_admin)) }
+            @if entry.spec.trust_state != TrustState::Granted { (trust::notice(entry, review, is_admin)) }
             @if let Some(note) = entry.record.last_error.as_ref().filter(|_| entry.spec.enabled) {
                 @let known = entry.record.tools.len();
                 (failure("The last discovery failed", note))
@@ -135,6 +135,15 @@ fn facts(
                     @if record.attempted_at != record.discovered_at {
                         span.faint { " · last attempt " (Ago { now, then: record.attempted_at }) }
                     }
+                }
+                @let sharing = entry.sharing();
+                dt { "Shared by" } dd {
+                    @match sharing.scope {
+                        ShareScope::User => "all your clients",
+                        ShareScope::Project => "the clients of a project",
+                        ShareScope::Session => "no one: each session has its own",
+                    }
+                    span.faint { " · " (line(&sharing.reason)) }
                 }
                 dt { "Tools" } dd.num { (thousands(record.tools.len() as u64)) span.faint { " · " (thousands(tokens)) " tokens if listed in full" } }
                 @let offers = &record.offers;

@@ -182,11 +182,11 @@ pub(super) fn configuration(entry: &ServerEntry, values: &[(String, String)]) ->
         section.card aria-labelledby="config-title" {
             header { h2 id="config-title" { "Configuration" } p { (origin(&spec.origin)) } }
             div.body.stack {
-                @if spec.approval == TrustState::Granted {
+                @if spec.trust_state == TrustState::Granted {
                     div.stack-tight { span.small.faint { (label) } code.command { (masked_command_line(&spec.transport)) } }
                 }
                 @let warnings = definition_warnings(&spec.name, &spec.transport);
-                @if !warnings.is_empty() && spec.approval == TrustState::Granted {
+                @if !warnings.is_empty() && spec.trust_state == TrustState::Granted {
                     ul.stack-tight { @for warning in &warnings {
                         li.small { span.chip.warn { "warning" } " " code { (warning.key) } " " (inline_code(&warning.text)) }
                     } }

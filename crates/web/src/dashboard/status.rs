@@ -51,7 +51,7 @@ impl ServerStatus {
             is_busy: true,
         };
         let (spec, state) = (&entry.spec, health.state);
-        match (spec.enabled, spec.approval, entry.status(), state) {
+        match (spec.enabled, spec.trust_state, entry.status(), state) {
             (false, ..) => idle("disabled", Tone::Off),
             (_, TrustState::Pending, ..) => idle("not trusted", Tone::Warn),
             (_, TrustState::Changed, ..) => idle("changed, not trusted", Tone::Warn),
@@ -149,7 +149,7 @@ pub(crate) fn hint_chips(hints: Annotations) -> Markup {
 /// The colour of an activity entry.
 pub(crate) fn outcome_tone(kind: ActivityKind, outcome: &str) -> Tone {
     match (kind, outcome) {
-        (ActivityKind::Config, _) | (_, "asked") => Tone::Off,
+        (ActivityKind::Config, _) => Tone::Off,
         (_, "ok" | "once" | "session" | "always") => Tone::Ok,
         (ActivityKind::Approval, _)
         | (ActivityKind::Discovery, "changed")

@@ -13,7 +13,7 @@ pub(super) fn notice(entry: &ServerEntry, review: Option<&TrustReview>, is_admin
     html! {
         div.callout.warn id="trust" {
             strong {
-                @if entry.spec.approval == TrustState::Changed { "This server's definition changed since it was trusted" }
+                @if entry.spec.trust_state == TrustState::Changed { "This server's definition changed since it was trusted" }
                 @else { "A project's file defines this server, and it is not trusted yet" }
             }
             @match review.filter(|_| is_admin) {

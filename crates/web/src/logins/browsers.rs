@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn r_ui_02_a_login_survives_a_restart_until_it_is_over_or_left() {
+    async fn r_ui_02_a_login_survives_a_restart_until_expiry_or_logout() {
         let clock = Arc::new(FakeClock::at(1_000_000));
         let store = Arc::new(MemoryLogins::default());
         let first = browsers(&clock, &store);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn r_sec_03_a_code_is_good_for_its_time_and_only_so_many_are() {
+    async fn r_sec_03_login_codes_expire_and_their_number_is_limited() {
         let codes = Codes::default();
         let first = codes.mint();
         tokio::time::advance(LOGIN_CODE_LIFETIME - Duration::from_secs(1)).await;

@@ -12,17 +12,17 @@ async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
     site.servers.set("three", vec![tool("fetch"), tool("post")]);
     let mut events = site.hub.subscribe();
     let add = json!({"name": "three", "command": "fetcher", "args": ["--all"]});
-    let answer = site.admin("POST", "/servers", add.clone()).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    let answer = answer.json();
-    assert!(answer["command"].as_str().unwrap().starts_with("fetcher"));
-    assert_eq!(answer["discovery"]["status"], "success");
-    assert_eq!(answer["discovery"]["tools"], 2);
+    let response = site.admin("POST", "/servers", add.clone()).await;
+    assert_eq!(response.status, 201, "{response:?}");
+    let response = response.json();
+    assert!(response["command"].as_str().unwrap().starts_with("fetcher"));
+    assert_eq!(response["discovery"]["status"], "success");
+    assert_eq!(response["discovery"]["tools"], 2);
     assert_eq!(
-        answer["discovery"]["delta"]["added"],
+        response["discovery"]["delta"]["added"],
         json!(["fetch", "post"])
     );
-    assert_eq!(answer["server"]["health"]["status"], "success");
+    assert_eq!(response["server"]["health"]["status"], "success");
     assert_eq!(site.get("/tools?server=three").await.json()["total"], 2);
     let mut emitted = Vec::new();
     while let Ok(event) = events.try_recv() {
@@ -41,31 +41,31 @@ async fn r_api_05_a_server_that_is_added_is_discovered_at_once() {
 async fn r_api_05_a_failure_is_stored_with_the_server_and_reported() {
     let site = TestSite::new().await;
     let add = json!({"name": "broken", "command": "nothing-like-this"});
-    let answer = site.admin("POST", "/servers", add).await;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    let answer = answer.json();
-    assert_eq!(answer["discovery"]["status"], "failed");
-    assert_eq!(answer["discovery"]["error"]["code"], "SPAWN_NOT_FOUND");
-    assert_eq!(answer["discovery"]["error"]["message"], "no such command");
+    let response = site.admin("POST", "/servers", add).await;
+    assert_eq!(response.status, 201, "{response:?}");
+    let response = response.json();
+    assert_eq!(response["discovery"]["status"], "failed");
+    assert_eq!(response["discovery"]["error"]["code"], "SPAWN_NOT_FOUND");
+    assert_eq!(response["discovery"]["error"]["message"], "no such command");
     let kept = site.get("/servers/broken").await.json();
     assert_eq!(kept["health"]["status"], "failed");
     assert_eq!(kept["health"]["lastError"]["message"], "no such command");
 }
 
 #[tokio::test]
-async fn r_api_05_a_change_is_taken_over_and_a_removal_too() {
+async fn r_api_05_changes_and_removals_are_applied() {
     let site = TestSite::new().await;
     let starts = site.servers.starts();
     let about = json!({"description": "Reads and writes"});
-    let answer = site.admin("PATCH", "/servers/one", about).await.json();
-    assert_eq!(answer["server"]["description"], "Reads and writes");
-    assert_eq!(answer["discovery"], Value::Null);
+    let response = site.admin("PATCH", "/servers/one", about).await.json();
+    assert_eq!(response["server"]["description"], "Reads and writes");
+    assert_eq!(response["discovery"], Value::Null);
     assert_eq!(site.servers.starts(), starts, "nothing was started for it");
     site.servers.set("one", vec![tool("read")]);
     let command = json!({"command": "another"});
-    let answer = site.admin("PATCH", "/servers/one", command).await.json();
-    assert_eq!(answer["discovery"]["tools"], 1, "{answer}");
-    assert!(answer["command"].as_str().unwrap().starts_with("another"));
+    let response = site.admin("PATCH", "/servers/one", command).await.json();
+    assert_eq!(response["discovery"]["tools"], 1, "{response}");
+    assert!(response["command"].as_str().unwrap().starts_with("another"));
     let mut events = site.hub.subscribe();
     let off = site
         .admin("POST", "/servers/two/disable", Value::Null)
@@ -103,32 +103,32 @@ async fn r_api_05_a_change_is_taken_over_and_a_removal_too() {
 }
 
 #[tokio::test]
-async fn r_api_06_a_refresh_tells_what_changed() {
+async fn r_api_06_a_refresh_reports_what_changed() {
     let site = TestSite::new().await;
     site.servers.set("one", vec![tool("read"), tool("copy")]);
     let asked = site
-        .ask(CALL, "POST", "/servers/one/refresh", Value::Null)
+        .request(CALL, "POST", "/servers/one/refresh", Value::Null)
         .await;
     assert_eq!(asked.status, 200, "{asked:?}");
     let asked = asked.json();
     assert_eq!(asked["delta"]["added"], json!(["copy"]));
     assert_eq!(asked["delta"]["removed"], json!(["write"]));
-    assert_eq!(asked["source"], "asked");
+    assert_eq!(asked["source"], "discovered");
     let server = site.get("/servers/one").await.json();
     assert_eq!(server["lastDelta"]["delta"]["added"], json!(["copy"]));
     let body = json!({"force": false});
     let fresh = site
-        .ask(CALL, "POST", "/servers/one/refresh", body)
+        .request(CALL, "POST", "/servers/one/refresh", body)
         .await
         .json();
     assert_eq!(fresh["source"], "fresh");
     let all = site
-        .ask(CALL, "POST", "/refresh", json!({"force": true}))
+        .request(CALL, "POST", "/refresh", json!({"force": true}))
         .await
         .json();
     assert_eq!(all["servers"].as_array().unwrap().len(), 2);
     let bad = site
-        .ask(CALL, "POST", "/refresh", json!({"forced": true}))
+        .request(CALL, "POST", "/refresh", json!({"forced": true}))
         .await;
     assert_eq!((bad.status, bad.code()), (400, "REQUEST_INVALID".into()));
 }
@@ -139,7 +139,7 @@ async fn r_store_04_cleared_tools_are_forgotten_until_they_are_needed() {
     let starts = site.servers.starts();
     let total = |path: &'static str| async { site.get(path).await.json()["total"].clone() };
     for path in ["/servers/one/clear", "/clear"] {
-        let refused = site.ask(CALL, "POST", path, Value::Null).await;
+        let refused = site.request(CALL, "POST", path, Value::Null).await;
         assert_eq!(
             (refused.status, refused.code()),
             (403, "ADMIN_NEEDED".into())
@@ -184,18 +184,18 @@ async fn r_api_04_a_body_that_is_not_json_names_no_field() {
     for body in ["{nope", "", "{", "[", r#"{"name": tru}"#, "\u{1}"] {
         let mut request = crate::site::request(crate::site::ADMIN, "POST", "/servers", json!({}));
         *request.body_mut() = axum::body::Body::from(body);
-        let answer = site.send(request).await;
+        let response = site.send(request).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (400, "REQUEST_INVALID".into())
         );
-        let error = &answer.json()["error"];
+        let error = &response.json()["error"];
         assert_eq!(error.get("field"), None, "{body}: {error}");
     }
     let nested = json!({"name": "three", "command": "a", "env": {"": 1}});
-    let answer = site.admin("POST", "/servers", nested).await;
-    let field = answer.json()["error"]["field"].clone();
-    assert_eq!(field, "env", "{}", answer.body);
+    let response = site.admin("POST", "/servers", nested).await;
+    let field = response.json()["error"]["field"].clone();
+    assert_eq!(field, "env", "{}", response.body);
 }
 
 #[tokio::test]
@@ -236,21 +236,25 @@ async fn r_api_04_a_definition_that_is_wrong_is_refused_with_its_field() {
         ),
         (json!([]), "REQUEST_INVALID", ""),
     ] {
-        let answer = site.admin("POST", "/servers", body.clone()).await;
-        assert_eq!((answer.status, answer.code()), (400, code.into()), "{body}");
-        let reported = answer.json()["error"]["field"].clone();
+        let response = site.admin("POST", "/servers", body.clone()).await;
+        assert_eq!(
+            (response.status, response.code()),
+            (400, code.into()),
+            "{body}"
+        );
+        let reported = response.json()["error"]["field"].clone();
         assert_eq!(
             reported.as_str().unwrap_or_default(),
             field,
             "{body}: {}",
-            answer.body
+            response.body
         );
     }
-    let answer = site
+    let response = site
         .admin("PATCH", "/servers/one", json!({"rules": 1}))
         .await;
     assert_eq!(
-        (answer.status, answer.code()),
+        (response.status, response.code()),
         (400, "REQUEST_INVALID".into())
     );
     assert_eq!(

@@ -5,8 +5,13 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use pegboard_hub::Hub;
-use pegboard_model::{Policy, Secret, ServerName, ServerSpec, Template, ToolResult, Transport};
-use pegboard_web::{ConfigAdmin, NewServer, NewTransport, Project, ProjectView, TrustReview};
+use pegboard_model::{
+    Policy, Reason, Secret, ServerName, ServerSpec, Template, ToolError, ToolResult, Transport,
+};
+use pegboard_web::{
+    ClientInfo, ConfigAdmin, ConnectionChange, ConnectionPreview, ImportOutcome, ImportPreview,
+    NewServer, NewTransport, Project, ProjectView, SecretHandling, TrustReview,
+};
 use serde_json::{Map, Value};
 
 use crate::fake_servers::spec;
@@ -138,8 +143,67 @@ impl ConfigAdmin for FakeConfigAdmin {
         })
     }
 
+    async fn clients(&self) -> ToolResult<Vec<ClientInfo>> {
+        Ok(vec![ClientInfo {
+            client: "cursor".to_owned(),
+            name: "Cursor".to_owned(),
+            state: "direct".to_owned(),
+            can_connect: true,
+            ..ClientInfo::default()
+        }])
+    }
+
+    async fn import_plan(&self) -> ToolResult<ImportPreview> {
+        Ok(ImportPreview {
+            plan_hash: PLAN.to_owned(),
+            ..ImportPreview::default()
+        })
+    }
+
+    async fn import(
+        &self,
+        plan_hash: &str,
+        _: Vec<String>,
+        _: SecretHandling,
+    ) -> ToolResult<ImportOutcome> {
+        check_plan(plan_hash)?;
+        Ok(ImportOutcome::default())
+    }
+
+    async fn connection_plan(
+        &self,
+        client: &str,
+        _: ConnectionChange,
+    ) -> ToolResult<ConnectionPreview> {
+        Ok(ConnectionPreview {
+            client: client.to_owned(),
+            plan_hash: PLAN.to_owned(),
+            changes: Vec::new(),
+        })
+    }
+
+    async fn change_connection(
+        &self,
+        client: &str,
+        change: ConnectionChange,
+        plan_hash: &str,
+    ) -> ToolResult<ConnectionPreview> {
+        check_plan(plan_hash)?;
+        self.connection_plan(client, change).await
+    }
+
     fn call_token(&self) -> ToolResult<Option<Secret>> {
         Ok(Some(Secret::new(crate::site::CALL)))
+    }
+}
+
+/// The hash of every plan.
+const PLAN: &str = "the-plan";
+
+fn check_plan(hash: &str) -> ToolResult<()> {
+    match hash == PLAN {
+        true => Ok(()),
+        false => Err(ToolError::new(Reason::PlanChanged, "another plan")),
     }
 }
 

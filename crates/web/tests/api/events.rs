@@ -33,7 +33,7 @@ impl Listener {
         while !self.received.contains(&wanted) {
             let next = tokio::time::timeout(Duration::from_secs(30), self.stream.next()).await;
             let piece = next.unwrap_or_else(|_| panic!("no {kind} in {}", self.received));
-            let piece = piece.expect("the stream goes on").unwrap();
+            let piece = piece.expect("the stream continues").unwrap();
             self.received.push_str(&String::from_utf8_lossy(&piece));
         }
     }
@@ -53,7 +53,8 @@ async fn r_api_05_listeners_receive_server_and_call_events() {
         .await;
     listener.expect_event("tools.registry.updated").await;
     let call = json!({"arguments": {"text": "a secret text"}});
-    site.ask(CALL, "POST", "/tools/one__read/call", call).await;
+    site.request(CALL, "POST", "/tools/one__read/call", call)
+        .await;
     listener.expect_event("tools.call.finished").await;
     site.admin("DELETE", "/servers/three", Value::Null).await;
     listener.expect_event("tools.registry.server.removed").await;
@@ -71,7 +72,7 @@ async fn r_api_05_listeners_receive_server_and_call_events() {
 }
 
 #[tokio::test]
-async fn only_so_many_listen_at_once_and_a_place_is_given_back() {
+async fn concurrent_listeners_are_limited_and_released() {
     let site = TestSite::new().await;
     let mut listeners = Vec::new();
     for _ in 0..128 {

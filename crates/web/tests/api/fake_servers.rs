@@ -11,7 +11,7 @@ use pegboard_model::{Era, Limits, Reason, ServerSpec, ToolError, ToolResult};
 use pegboard_store::{MemoryLedger, MemoryStore};
 use pegboard_upstream::{
     Announcement, CallOptions, CallOutcome, Connect, ConnectHint, ForwardedRequest, Handshake,
-    Health, OfferKind, OutcomeKind, ToolListing, Upstream,
+    Health, OfferKind, ToolListing, Upstream,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -117,11 +117,8 @@ impl Upstream for Running {
     ) -> ToolResult<CallOutcome> {
         let text = format!("{tool} {}", arguments.get());
         let result = json!({"content": [{"type": "text", "text": text}]});
-        Ok(CallOutcome {
-            is_error: false,
-            result: RawValue::from_string(result.to_string()).unwrap(),
-            kind: OutcomeKind::Complete,
-        })
+        let result = RawValue::from_string(result.to_string()).unwrap();
+        Ok(CallOutcome::new(result))
     }
 
     async fn request(&self, _: ForwardedRequest<'_>, _: CallOptions) -> ToolResult<CallOutcome> {

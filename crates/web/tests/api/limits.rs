@@ -11,9 +11,11 @@ use crate::site::{ADMIN, CALL, TestSite, request, with};
 async fn r_sec_03_bodies_have_limits() {
     let site = TestSite::new().await;
     let large = json!({"arguments": {"text": "x".repeat(1024 * 1024)}});
-    let answer = site.ask(CALL, "POST", "/tools/one__read/call", large).await;
+    let response = site
+        .request(CALL, "POST", "/tools/one__read/call", large)
+        .await;
     assert_eq!(
-        (answer.status, answer.code()),
+        (response.status, response.code()),
         (413, "REQUEST_TOO_LARGE".into())
     );
     let mut announced = request(ADMIN, "POST", "/servers", json!({}));
@@ -28,9 +30,9 @@ async fn r_sec_03_bodies_have_limits() {
     for text in [deep.as_str(), "{", "", "nonsense", "{} {}", "\u{0}"] {
         let mut bad = request(CALL, "POST", "/tools/one__read/call", json!({}));
         *bad.body_mut() = Body::from(text.to_owned());
-        let answer = site.send(bad).await;
+        let response = site.send(bad).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (400, "REQUEST_INVALID".into()),
             "{text:.40}"
         );
@@ -41,9 +43,9 @@ async fn r_sec_03_bodies_have_limits() {
         "multipart/form-data",
     ] {
         let other = request(CALL, "POST", "/tools/one__read/call", json!({}));
-        let answer = site.send(with(other, "content-type", kind)).await;
+        let response = site.send(with(other, "content-type", kind)).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (415, "MEDIA_TYPE_REFUSED".into()),
             "{kind}"
         );
@@ -51,15 +53,18 @@ async fn r_sec_03_bodies_have_limits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r_sec_03_a_body_that_stops_coming_is_given_up() {
+async fn r_sec_03_a_stalled_body_times_out() {
     let site = TestSite::new().await;
     let mut slow = request(CALL, "POST", "/tools/one__read/call", json!({}));
     let first = futures_util::stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
     let rest = futures_util::stream::pending();
     *slow.body_mut() = Body::from_stream(futures_util::StreamExt::chain(first, rest));
-    let answer = tokio::time::timeout(Duration::from_secs(300), site.send(slow));
-    let answer = answer.await.expect("the request is given up");
-    assert_eq!((answer.status, answer.code()), (408, "REQUEST_LATE".into()));
+    let response = tokio::time::timeout(Duration::from_secs(300), site.send(slow));
+    let response = response.await.expect("the request is given up");
+    assert_eq!(
+        (response.status, response.code()),
+        (408, "REQUEST_LATE".into())
+    );
     assert_eq!(
         site.get("/servers").await.json()["servers"][0]["name"],
         Value::from("one")

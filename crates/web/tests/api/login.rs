@@ -21,12 +21,12 @@ struct Browser {
 
 async fn log_in(site: &TestSite) -> Browser {
     let code = site.logins.mint();
-    let answer = site.send(form(code.reveal())).await;
-    assert_eq!(answer.status, 200);
-    let cookie = answer.header("set-cookie");
+    let response = site.send(form(code.reveal())).await;
+    assert_eq!(response.status, 200);
+    let cookie = response.header("set-cookie");
     Browser {
         cookie: cookie.split(';').next().unwrap().to_owned(),
-        key: answer.json()["pageKey"].as_str().unwrap().to_owned(),
+        key: response.json()["pageKey"].as_str().unwrap().to_owned(),
     }
 }
 
@@ -86,8 +86,8 @@ async fn r_sec_03_a_code_logs_one_browser_in_and_only_from_our_own_page() {
     assert_eq!((second.status, second.header("set-cookie")), (401, ""));
     assert_eq!(second.code(), "LOGIN_EXPIRED");
     for wrong in ["", "wrong", "%FF", &"x".repeat(9_000)] {
-        let answer = site.send(form(wrong)).await;
-        assert!([400, 401].contains(&answer.status), "{wrong}");
+        let response = site.send(form(wrong)).await;
+        assert!([400, 401].contains(&response.status), "{wrong}");
     }
 }
 
@@ -114,22 +114,22 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
     ];
     for path in pages {
         for accept in ["text/html", "*/*"] {
-            let answer = site
+            let response = site
                 .send(with(as_thief("GET", path), "accept", accept))
                 .await;
-            assert_eq!(answer.status, 200, "{path}: the frame of a page");
+            assert_eq!(response.status, 200, "{path}: the frame of a page");
             for known in [key.as_str(), CALL, ADMIN, "one__read", "Does read", "erase"] {
-                assert!(!answer.body.contains(known), "{path} contains {known}");
+                assert!(!response.body.contains(known), "{path} contains {known}");
             }
-            assert!(!answer.body.contains("csrf"), "{path}");
+            assert!(!response.body.contains("csrf"), "{path}");
         }
         let fragment = format!(
             "{path}{}fragment=1",
             if path.contains('?') { "&" } else { "?" }
         );
         if path != "/login" {
-            let answer = site.send(as_thief("GET", &fragment)).await;
-            assert_eq!(answer.status, 401, "{fragment}");
+            let response = site.send(as_thief("GET", &fragment)).await;
+            assert_eq!(response.status, 401, "{fragment}");
         }
     }
     for path in [
@@ -143,10 +143,10 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
         "/metrics",
     ] {
         for accept in ["text/html", "*/*"] {
-            let answer = site
+            let response = site
                 .send(with(as_thief("GET", path), "accept", accept))
                 .await;
-            assert_ne!(answer.status, 200, "{path}: {}", answer.body);
+            assert_ne!(response.status, 200, "{path}: {}", response.body);
         }
     }
     for request in [
@@ -161,9 +161,9 @@ async fn r_sec_03_the_cookie_alone_neither_changes_nor_reads_anything() {
         ),
         with(as_thief("POST", "/logout"), "origin", &own),
     ] {
-        let answer = site.send(request).await;
+        let response = site.send(request).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (403, "REQUEST_FORGED".into())
         );
     }
@@ -197,9 +197,9 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
         ),
     ];
     for (what, request) in forged {
-        let answer = site.send(request).await;
+        let response = site.send(request).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (403, "REQUEST_FORGED".into()),
             "{what}"
         );
@@ -212,17 +212,20 @@ async fn r_sec_03_a_login_changes_things_only_for_our_own_pages() {
         ("sec-fetch-site", "cross-site"),
     ] {
         let request = with(change(&cookie), "x-pegboard-page-key", &key);
-        let answer = site.send(with(request, header, value)).await;
-        assert_eq!(answer.status, 401, "{value}: {answer:?}");
+        let response = site.send(with(request, header, value)).await;
+        assert_eq!(response.status, 401, "{value}: {response:?}");
         let reads = with(plain("GET", "/api/v1/servers"), "cookie", &cookie);
         let reads = with(reads, "x-pegboard-page-key", &key);
-        let answer = site.send(with(reads, header, value)).await;
-        assert_eq!(answer.status, 401, "{value}: {answer:?}");
+        let response = site.send(with(reads, header, value)).await;
+        assert_eq!(response.status, 401, "{value}: {response:?}");
     }
     for (header, value) in [("origin", own.as_str()), ("sec-fetch-site", "same-origin")] {
         let request = with(change(&cookie), "x-pegboard-page-key", &key);
-        let answer: TestResponse = site.send(with(request, header, value)).await;
-        assert!([201, 409].contains(&answer.status), "{value}: {answer:?}");
+        let response: TestResponse = site.send(with(request, header, value)).await;
+        assert!(
+            [201, 409].contains(&response.status),
+            "{value}: {response:?}"
+        );
     }
     let protocol = with(plain("POST", "/mcp"), "cookie", &cookie);
     assert_eq!(
@@ -260,9 +263,12 @@ async fn r_sec_03_without_a_token_every_client_may_call_and_none_may_administer(
         (403, "ADMIN_NEEDED".into())
     );
     let add = json!({"name": "three", "command": "x"});
-    assert_eq!(site.ask(ADMIN, "POST", "/servers", add).await.status, 201);
     assert_eq!(
-        site.ask(CALL, "GET", "/approvals", Value::Null)
+        site.request(ADMIN, "POST", "/servers", add).await.status,
+        201
+    );
+    assert_eq!(
+        site.request(CALL, "GET", "/approvals", Value::Null)
             .await
             .status,
         403

@@ -14,6 +14,7 @@ mod events;
 mod fake_servers;
 mod limits;
 mod login;
+mod model_calls;
 mod openapi;
 mod reading;
 mod rules;

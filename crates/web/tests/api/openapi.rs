@@ -11,6 +11,8 @@ const FOR_CALLERS: &[(&str, &str)] = &[
     ("post", "/tools/{name}/call"),
     ("post", "/servers/{name}/refresh"),
     ("post", "/refresh"),
+    ("post", "/discover"),
+    ("post", "/model-calls"),
 ];
 
 /// Every route: method, path below the root, and description.
@@ -35,7 +37,8 @@ fn filled(path: &str) -> String {
     };
     let path = path
         .replace("{name}", name)
-        .replace("{format}", "anthropic");
+        .replace("{format}", "anthropic")
+        .replace("{client}", "cursor");
     let id = match path.starts_with("/projects") {
         true => "default",
         false => "some",
@@ -43,6 +46,7 @@ fn filled(path: &str) -> String {
     let path = path.replace("{id}", id);
     match path.as_str() {
         "/search" => "/search?q=read".to_owned(),
+        "/definitions" => "/definitions?format=anthropic".to_owned(),
         "/policies/explain" => "/policies/explain?tool=one__read".to_owned(),
         _ => path,
     }
@@ -107,10 +111,10 @@ async fn r_api_01_no_read_starts_a_server() {
             continue;
         }
         for token in [CALL, ADMIN] {
-            let answer = site.ask(token, "GET", &filled(path), Value::Null).await;
-            let is_there = answer.status == 200 || path.starts_with("/sessions/");
-            let is_for_admins = answer.status == 403 && token == CALL;
-            assert!(is_there || is_for_admins, "{path}: {answer:?}");
+            let response = site.request(token, "GET", &filled(path), Value::Null).await;
+            let is_there = response.status == 200 || path.starts_with("/sessions/");
+            let is_for_admins = response.status == 403 && token == CALL;
+            assert!(is_there || is_for_admins, "{path}: {response:?}");
             read += 1;
         }
     }
@@ -128,11 +132,11 @@ async fn r_sec_03_the_call_token_changes_nothing_by_any_route() {
             continue;
         }
         let method_name = method.to_uppercase();
-        let answer = site
-            .ask(CALL, &method_name, &filled(path), body(path))
+        let response = site
+            .request(CALL, &method_name, &filled(path), body(path))
             .await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (403, "ADMIN_NEEDED".into()),
             "{method} {path}"
         );
@@ -147,7 +151,7 @@ async fn r_sec_03_the_call_token_changes_nothing_by_any_route() {
 }
 
 #[tokio::test]
-async fn r_sec_03_every_route_wants_the_right_host_origin_and_token() {
+async fn r_sec_03_every_route_requires_the_right_host_origin_and_token() {
     let site = TestSite::new().await;
     for (method, path, _) in described() {
         let method = method.to_uppercase();
@@ -159,7 +163,7 @@ async fn r_sec_03_every_route_wants_the_right_host_origin_and_token() {
             "{method} {path}"
         );
         let wrong = site
-            .ask("wrong", &method, &filled(&path), body(&path))
+            .request("wrong", &method, &filled(&path), body(&path))
             .await;
         assert_eq!(wrong.status, 401, "{method} {path}");
         let good = || request(ADMIN, &method, &filled(&path), body(&path));
@@ -169,9 +173,9 @@ async fn r_sec_03_every_route_wants_the_right_host_origin_and_token() {
             ("origin", "https://evil.example", "ORIGIN_REFUSED"),
             ("origin", "null", "ORIGIN_REFUSED"),
         ] {
-            let answer = site.send(with(good(), header, value)).await;
+            let response = site.send(with(good(), header, value)).await;
             assert_eq!(
-                (answer.status, answer.code()),
+                (response.status, response.code()),
                 (403, code.into()),
                 "{method} {path}"
             );

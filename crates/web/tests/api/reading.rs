@@ -37,10 +37,10 @@ fn host_tools(site: &TestSite) {
 async fn r_api_02_project_configuration_lists_static_and_mcp_tools() {
     let site = TestSite::new().await;
     host_tools(&site);
-    let answer = site.get("/projects/default/configuration").await;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let answer = answer.json();
-    let tools = &answer["availableTools"];
+    let response = site.get("/projects/default/configuration").await;
+    assert_eq!(response.status, 200, "{response:?}");
+    let response = response.json();
+    let tools = &response["availableTools"];
     assert_eq!(
         names(tools),
         ["one__read", "one__write", "own_tool", "two__erase"]
@@ -57,7 +57,7 @@ async fn r_api_02_project_configuration_lists_static_and_mcp_tools() {
         assert_eq!(tool[member], value, "{member} of {tool}");
     }
     assert!(tool["lastDiscovered"].is_u64() && tool["tokens"].as_u64().unwrap() > 10);
-    let wrapped = &answer["configuration"]["availableTools"];
+    let wrapped = &response["configuration"]["availableTools"];
     assert_eq!(
         names(wrapped),
         ["one/read", "one/write", "own_tool", "two/erase"]
@@ -79,8 +79,8 @@ async fn r_api_02_project_configuration_lists_static_and_mcp_tools() {
     assert_eq!(wrapped[2]["type"], "native");
     assert_eq!(wrapped[2].get("lastDiscovered"), None);
     assert_eq!(tools[2]["type"], "native");
-    assert_eq!(answer["servers"][0]["name"], "one");
-    assert_eq!(answer["project"]["id"], "default");
+    assert_eq!(response["servers"][0]["name"], "one");
+    assert_eq!(response["project"]["id"], "default");
     let projects = site.get("/projects").await.json();
     assert_eq!(projects["projects"][0]["isRunning"], true);
 }
@@ -99,7 +99,7 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
     open("lost", "gone");
     let sessions = site.get("/sessions").await.json();
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 3);
-    assert_eq!(sessions["sessions"][0]["face"], "stdio");
+    assert_eq!(sessions["sessions"][0]["transport"], "stdio");
     assert_eq!(sessions["sessions"][0]["client"], "client 1.0");
     let all = ["one__read", "one__write", "own_tool", "two__erase"];
     for (id, expected, mode) in [
@@ -108,10 +108,10 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
         ("lost", &all[..], "lazy"),
     ] {
         let path = format!("/sessions/{id}/configuration");
-        let answer = site.get(&path).await.json();
-        assert_eq!(names(&answer["availableTools"]), expected, "{id}");
-        assert_eq!(answer["mode"], mode, "{id}");
-        let wrapped = &answer["configuration"];
+        let response = site.get(&path).await.json();
+        assert_eq!(names(&response["availableTools"]), expected, "{id}");
+        assert_eq!(response["mode"], mode, "{id}");
+        let wrapped = &response["configuration"];
         assert_eq!(wrapped["mode"], mode, "{id}");
         let exposed: Vec<String> = names(&wrapped["availableTools"])
             .iter()
@@ -131,7 +131,7 @@ async fn r_api_03_a_session_shows_the_tools_that_it_really_has() {
 }
 
 #[tokio::test]
-async fn r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code() {
+async fn r_api_04_unknown_names_give_404_and_bad_input_400_each_with_its_code() {
     let site = TestSite::new().await;
     for (path, status, code, field) in [
         ("/projects/none/configuration", 404, "PROJECT_UNKNOWN", ""),
@@ -160,23 +160,23 @@ async fn r_api_04_unknown_things_are_404_and_bad_input_400_each_with_its_code() 
         ("/activity?before=x", 400, "REQUEST_INVALID", "before"),
         ("/nothing", 404, "PATH_UNKNOWN", ""),
     ] {
-        let answer = site.get(path).await;
+        let response = site.get(path).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (status, code.into()),
             "{path}"
         );
-        let reported = answer.json()["error"]["field"].clone();
+        let reported = response.json()["error"]["field"].clone();
         assert_eq!(
             reported.as_str().unwrap_or_default(),
             field,
             "{path}: {}",
-            answer.body
+            response.body
         );
         assert!(
-            !answer.body.contains("src/"),
+            !response.body.contains("src/"),
             "nothing leaks: {}",
-            answer.body
+            response.body
         );
     }
     let wrong = site.admin("PUT", "/servers", json!({})).await;
@@ -211,8 +211,8 @@ async fn lists_come_in_pages_and_with_tags() {
         "/projects",
         "/tools/one__read",
     ] {
-        let answer = site.get(path).await;
-        let tag = answer.header("etag").to_owned();
+        let response = site.get(path).await;
+        let tag = response.header("etag").to_owned();
         assert!(tag.len() > 10, "{path}");
         let request = crate::site::request(CALL, "GET", path, Value::Null);
         let again = site
@@ -242,7 +242,9 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
     assert_eq!(found["hits"][0]["tool"]["name"], "two__erase");
     assert!(found["hits"][0]["why"]["words"].is_number(), "{found}");
     let call = json!({"arguments": {"text": "x"}});
-    let called = site.ask(CALL, "POST", "/tools/one__read/call", call).await;
+    let called = site
+        .request(CALL, "POST", "/tools/one__read/call", call)
+        .await;
     assert_eq!(called.status, 200, "{called:?}");
     assert_eq!(
         called.json()["result"]["content"][0]["text"],
@@ -268,9 +270,9 @@ async fn a_tool_is_shown_whole_found_explained_and_called() {
         ("one__none", json!({"arguments": {}}), 404, "TOOL_UNKNOWN"),
     ] {
         let path = format!("/tools/{path}/call");
-        let answer = site.ask(CALL, "POST", &path, body.clone()).await;
+        let response = site.request(CALL, "POST", &path, body.clone()).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (status, code.into()),
             "{body}"
         );

@@ -46,7 +46,9 @@ async fn rules_are_listed_explained_set_and_taken_out() {
     assert_eq!(explained["policy"], "deny");
     assert_eq!(explained["rules"][0]["decides"], true);
     let call = json!({"arguments": {"text": "x"}});
-    let denied = site.ask(CALL, "POST", "/tools/one__write/call", call).await;
+    let denied = site
+        .request(CALL, "POST", "/tools/one__write/call", call)
+        .await;
     assert_eq!(
         (denied.status, denied.code()),
         (403, "POLICY_DENIED".into())
@@ -71,13 +73,13 @@ async fn rules_are_listed_explained_set_and_taken_out() {
         (json!({"pattern": "a", "policy": "maybe"}), "policy"),
         (json!({"policy": "ask"}), "pattern"),
     ] {
-        let answer = site.admin("PUT", "/policies", body.clone()).await;
+        let response = site.admin("PUT", "/policies", body.clone()).await;
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (400, "REQUEST_INVALID".into()),
             "{body}"
         );
-        assert_eq!(answer.json()["error"]["field"], field, "{body}");
+        assert_eq!(response.json()["error"]["field"], field, "{body}");
     }
     let other = json!({"pattern": "a", "policy": "ask", "server": "none"});
     assert_eq!(site.admin("PUT", "/policies", other).await.status, 404);
@@ -94,7 +96,7 @@ async fn r_pol_02_a_call_that_asks_waits_in_the_inbox_for_an_administrator() {
             let call = tokio::spawn(async move {
                 let call = json!({"arguments": {"text": "all of it"}});
                 calling
-                    .ask(CALL, "POST", "/tools/two__erase/call", call)
+                    .request(CALL, "POST", "/tools/two__erase/call", call)
                     .await
             });
             let inbox = site
@@ -107,17 +109,17 @@ async fn r_pol_02_a_call_that_asks_waits_in_the_inbox_for_an_administrator() {
             assert_eq!(waiting["arguments"], r#"{"text":"all of it"}"#);
             let path = format!("/approvals/{}", waiting["id"].as_str().unwrap());
             let caller = site
-                .ask(CALL, "POST", &path, json!({"decision": "always"}))
+                .request(CALL, "POST", &path, json!({"decision": "always"}))
                 .await;
             assert_eq!(caller.status, 403, "a caller cannot decide its own request");
             let wrong = site
-                .ask(ADMIN, "POST", &path, json!({"decision": "maybe"}))
+                .request(ADMIN, "POST", &path, json!({"decision": "maybe"}))
                 .await;
             assert_eq!(wrong.status, 400);
-            let answer = site
-                .ask(ADMIN, "POST", &path, json!({"decision": decision}))
+            let response = site
+                .request(ADMIN, "POST", &path, json!({"decision": decision}))
                 .await;
-            assert_eq!(answer.status, 200, "{answer:?}");
+            assert_eq!(response.status, 200, "{response:?}");
             call.await.unwrap()
         }
     };
@@ -168,7 +170,7 @@ async fn waiting(site: &TestSite) -> Value {
 async fn decide(site: &TestSite, request: &Value, decision: &str) -> TestResponse {
     let path = format!("/approvals/{}", request["id"].as_str().unwrap());
     let decision = json!({"decision": decision});
-    site.ask(ADMIN, "POST", &path, decision).await
+    site.request(ADMIN, "POST", &path, decision).await
 }
 
 #[tokio::test]
@@ -220,9 +222,9 @@ async fn r_ui_01_a_call_without_a_session_cannot_be_allowed_for_one() {
     assert_eq!(decide(&site, &request, "once").await.status, 200);
     assert_eq!(call.await.unwrap().status, 200);
     for bad in ["short", "with a space in it, long", &"x".repeat(129)] {
-        let answer = erase(&site, CALL, bad).await.unwrap();
+        let response = erase(&site, CALL, bad).await.unwrap();
         assert_eq!(
-            (answer.status, answer.code()),
+            (response.status, response.code()),
             (400, "REQUEST_INVALID".into()),
             "{bad}"
         );

@@ -128,7 +128,7 @@ impl TestSite {
     }
 
     /// Sends a request with a token.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         token: &str,
         method: &str,
@@ -140,14 +140,14 @@ impl TestSite {
 
     /// Reads with the call token.
     pub(crate) async fn get(&self, path: &str) -> TestResponse {
-        self.ask(CALL, "GET", path, Value::Null).await
+        self.request(CALL, "GET", path, Value::Null).await
     }
 
     /// Reads until a condition holds.
     pub(crate) async fn eventually(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
         loop {
-            let answer = self.ask(ADMIN, "GET", path, Value::Null).await;
+            let answer = self.request(ADMIN, "GET", path, Value::Null).await;
             let seen = answer.json();
             if holds(&seen) {
                 return seen;
@@ -159,7 +159,7 @@ impl TestSite {
 
     /// Sends a request with the admin token.
     pub(crate) async fn admin(&self, method: &str, path: &str, body: Value) -> TestResponse {
-        self.ask(ADMIN, method, path, body).await
+        self.request(ADMIN, method, path, body).await
     }
 }
 

@@ -117,8 +117,8 @@ impl Approver for ScreenApprover {
 
     async fn ask(&self, question: ApprovalPrompt) -> PromptResponse {
         self.screen.pause();
-        let verdict = self.terminal.ask(question).await;
+        let response = self.terminal.ask(question).await;
         self.screen.resume();
-        verdict
+        response
     }
 }

@@ -6,7 +6,7 @@ use pegboard::Configuration;
 use pegboard_config::edit::set_rule;
 use pegboard_model::{Layer, Policy, Reason, ServerName, ToolError, UntrustedText};
 
-use crate::args::{PolicySetArgs, PolicyUnsetArgs};
+use super::args::{PolicySetArgs, PolicyUnsetArgs};
 use crate::commands::{CommandResult, Global, Output, load_config, server_name};
 use crate::failure::Failure;
 

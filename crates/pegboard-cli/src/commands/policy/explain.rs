@@ -7,7 +7,7 @@ use pegboard_model::{Origin, Policy, UntrustedText};
 use serde::Serialize;
 
 use super::{colored_policy, location};
-use crate::commands::tool_lookup::{catalog_with, refuse_broken};
+use crate::commands::tool_lookup::{find_tool, refuse_broken};
 use crate::commands::{
     CommandResult, Global, Output, builder, load_config, open, reading, with_servers,
 };
@@ -44,8 +44,8 @@ pub(super) fn test(tool: &str, global: &Global, output: &Output) -> CommandResul
             let (exposed, weighed) = match hub.explain_policy(tool) {
                 Ok(explained) => explained,
                 Err(_) => {
-                    catalog_with(tool, &hub).await?;
-                    hub.explain_policy(tool)?
+                    let (_, tool) = find_tool(tool, &hub).await?;
+                    hub.explain_policy(&tool)?
                 }
             };
             print_policy_report(&exposed, &weighed, output)

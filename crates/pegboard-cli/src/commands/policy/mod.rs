@@ -1,5 +1,6 @@
 //! `pegboard policy`: lists, tests and changes policies and grants.
 
+pub(crate) mod args;
 mod edit;
 mod explain;
 mod grants;
@@ -10,8 +11,8 @@ use std::path::PathBuf;
 use pegboard_model::{Policy, UntrustedText};
 
 use super::{CommandResult, Global, Output};
-use crate::args::{PolicyArg, PolicyCommand};
 use crate::output::Paint;
+use args::{PolicyArg, PolicyCommand};
 
 pub(crate) fn run(command: PolicyCommand, global: &Global, output: &Output) -> CommandResult {
     match command {

@@ -4,6 +4,7 @@ mod explain;
 
 use std::time::Duration;
 
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_catalog::{Catalog, SearchResults, SemanticCoverage, ToolSearch};
 use pegboard_hub::{Finder, Hub, MeaningProgress};
@@ -14,8 +15,26 @@ use super::undiscovered::{discover_untried, note_missing};
 use super::{
     CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading, with_servers,
 };
-use crate::args::SearchArgs;
 use crate::format::thousands;
+
+#[derive(Args)]
+pub(crate) struct SearchArgs {
+    /// What the tool should do, or its name
+    #[arg(required_unless_present = "forget")]
+    pub(crate) words: Vec<String>,
+    /// Maximum number of tools [default: 10]
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+    /// Show the matched words and the parts of each score
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Rank by words alone, not by meaning
+    #[arg(long = "words", conflicts_with = "forget")]
+    pub(crate) words_only: bool,
+    /// Delete the search history (see the setting `remember_searches`)
+    #[arg(long, conflicts_with_all = ["words", "explain"])]
+    pub(crate) forget: bool,
+}
 
 /// The default number of results.
 const HITS: usize = 10;

@@ -2,14 +2,17 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::str::FromStr;
 
+use pegboard::dashboard::running_instance_info;
 use pegboard_config::{DEFAULT_PORT, Settings};
 use pegboard_model::{Reason, ToolError};
 use tokio::net::TcpListener;
 
+use super::ServeArgs;
 use super::warn;
-use crate::args::ServeArgs;
+use crate::commands::running::connectable;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -63,6 +66,7 @@ pub(crate) struct Listening {
 pub(crate) async fn listen(
     args: &ServeArgs,
     settings: &Settings,
+    state: &Path,
     output: &Output,
 ) -> Result<Listening, Failure> {
     let ip = args.listen.map_or(settings.listen, |listen| listen.ip);
@@ -76,14 +80,17 @@ pub(crate) async fn listen(
     let port = wanted.unwrap_or(DEFAULT_PORT);
     let listener = match TcpListener::bind((ip, port)).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && wanted.is_none() => {
-            let listener = bound(TcpListener::bind((ip, 0)).await, ip, 0)?;
-            warn(
-                &format!("port {port} is taken by another program; using a free one"),
-                output,
-            );
+            let listener = bound(TcpListener::bind((ip, 0)).await, ip, 0, state)?;
+            let text = match pegboard_at(port, state) {
+                Some(running) => {
+                    format!("{running}; clients can share it. Starting a second one on a free port")
+                }
+                None => format!("port {port} is taken by another program; using a free one"),
+            };
+            warn(&text, output);
             listener
         }
-        result => bound(result, ip, port)?,
+        result => bound(result, ip, port, state)?,
     };
     let address = listener
         .local_addr()
@@ -103,14 +110,42 @@ pub(crate) async fn listen(
     Ok(Listening { listener, address })
 }
 
-fn bound(result: io::Result<TcpListener>, ip: IpAddr, port: u16) -> Result<TcpListener, Failure> {
+/// Describes the Pegboard with the same state directory that listens on a port.
+fn pegboard_at(port: u16, state: &Path) -> Option<String> {
+    let running = running_instance_info(state).ok();
+    let running = running.filter(|running| running.address.port() == port)?;
+    let process = running
+        .pid
+        .map_or(String::new(), |pid| format!(" (process {pid})"));
+    let address = connectable(running.address);
+    Some(format!(
+        "Pegboard already runs at http://{address}/{process}"
+    ))
+}
+
+fn bound(
+    result: io::Result<TcpListener>,
+    ip: IpAddr,
+    port: u16,
+    state: &Path,
+) -> Result<TcpListener, Failure> {
     result.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let message = format!("port {port} of {ip} is taken by another program");
             let next = port.checked_add(1).unwrap_or(DEFAULT_PORT);
-            let remedy = format!(
-                "Choose another with `--port {next}`, or stop the other program. If it is a Pegboard, clients can share it."
-            );
+            let (message, remedy) = match pegboard_at(port, state) {
+                Some(running) => (
+                    running,
+                    format!(
+                        "Clients can share it; open its dashboard with `pegboard dashboard`. For a second one, choose another port with `--port {next}`."
+                    ),
+                ),
+                None => (
+                    format!("port {port} of {ip} is taken by another program"),
+                    format!(
+                        "Choose another with `--port {next}`, or stop the other program. If it is a Pegboard of another user, clients can share it."
+                    ),
+                ),
+            };
             ToolError::new(Reason::AddressInUse, message)
                 .with_remedy(remedy)
                 .into()

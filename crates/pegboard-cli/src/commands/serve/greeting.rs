@@ -2,17 +2,19 @@
 
 use std::fs::Metadata;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use pegboard::Pegboard;
 use pegboard::dashboard::own_variables;
+use pegboard::{Configuration, Pegboard};
 use pegboard_gateway::http::{Access, TOKEN_FILE, stored_token};
 use pegboard_model::Secret;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::address::Listening;
+use crate::commands::CommandResult;
 use crate::format::count;
 use crate::output::{Output, Paint};
 
@@ -25,6 +27,8 @@ struct Document {
     /// Present only if the token is not stored in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
+    /// Whether this is another process, which was running before.
+    reused: bool,
 }
 
 /// Prints the URLs and how to connect. Secrets are printed only on a terminal, or if there is no other way to get
@@ -53,6 +57,7 @@ pub(super) fn greet(
             profiles,
             token_file,
             token: temporary.map(|token| token.reveal().to_owned()),
+            reused: false,
         });
         return;
     }
@@ -97,6 +102,35 @@ pub(super) fn greet(
     if !configuration.loaded.servers.is_empty() {
         output.note("`pegboard tools` and `pegboard call` work in another terminal.");
     }
+}
+
+/// Prints the URLs of a running Pegboard that serves the same configuration.
+pub(super) fn greet_reused(
+    configuration: &Configuration,
+    address: SocketAddr,
+    output: &Output,
+) -> CommandResult {
+    let dashboard = format!("http://{address}/");
+    let url = format!("{dashboard}mcp");
+    if output.json {
+        let state = configuration.state.path();
+        let is_stored = stored_token(state)?.is_some();
+        let token_file = is_stored.then(|| state.join(TOKEN_FILE).display().to_string());
+        return output.document(&Document {
+            url,
+            dashboard,
+            profiles: configuration.loaded.profiles.keys().cloned().collect(),
+            token_file,
+            token: None,
+            reused: true,
+        });
+    }
+    output.line(&format!(
+        "MCP endpoint  {}\nDashboard     {dashboard} (log in with `pegboard dashboard`)",
+        output.paint(Paint::Strong, &url)
+    ))?;
+    output.note("A Pegboard with this configuration is already running.");
+    Ok(())
 }
 
 /// Prints the number of servers and tools.

@@ -4,6 +4,8 @@ mod address;
 mod event_log;
 mod follow;
 mod greeting;
+mod reuse;
+mod stop;
 mod tokens;
 
 use std::future::Future;
@@ -11,6 +13,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use pegboard::Pegboard;
 use pegboard::dashboard::{ConfigReloader, Dashboard, Endpoint, RunningInstance, login_redirect};
 use pegboard_config::{ContentHashes, Problem, Watcher};
@@ -21,24 +24,61 @@ use super::{
     CommandResult, Global, Output, builder, interrupted, load_config, note_if_empty, open_unread,
     serving,
 };
-use crate::args::ServeArgs;
 use crate::failure::Failure;
 use crate::output::Paint;
 use address::Listening;
 use tokens::Tokens;
 
+#[derive(Args)]
+pub(crate) struct ServeArgs {
+    /// The port [default: 7340, or a free one if it is taken]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// The address to listen on, with or without a port [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) listen: Option<ListenAddress>,
+    /// An additional host name that clients may use; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+    /// Accept every program on this machine without a token; loopback addresses only
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeCommandArgs {
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+    /// If a Pegboard with the same configuration is running, print its address and exit
+    #[arg(long)]
+    pub(crate) reuse: bool,
+    /// Stop when standard input, a pipe, closes; other programs do not find this Pegboard
+    #[arg(long)]
+    pub(crate) exit_on_eof: bool,
+}
+
+pub(crate) use stop::StopCondition;
+
 pub(crate) use address::{ListenAddress, listen};
 pub(crate) use follow::{STARTUP_GRACE, follow_config, run_housekeeping};
 pub(crate) use greeting::print_statistics;
 
-pub(crate) fn run(args: &ServeArgs, global: &Global, output: &Output) -> CommandResult {
+pub(crate) fn run(args: &ServeCommandArgs, global: &Global, output: &Output) -> CommandResult {
     let configuration = load_config(global, output)?;
     note_if_empty(&configuration, output);
     let builder = builder(global).metrics();
     serving(async {
-        let listening = listen(args, &configuration.loaded.settings, output).await?;
+        if args.reuse
+            && let Some(address) = reuse::find(&configuration).await
+        {
+            return greeting::greet_reused(&configuration, address, output);
+        }
+        let stop = StopCondition::of(args.exit_on_eof)?;
+        let (settings, state) = (&configuration.loaded.settings, configuration.state.path());
+        let listening = listen(&args.serve, settings, state, output).await?;
         let pegboard = open_unread(configuration, builder, output)?;
-        let result = serve(&pegboard, listening, args, is_interactive(), output).await;
+        let logs_in = is_interactive();
+        let result = serve(&pegboard, listening, &args.serve, logs_in, stop, output).await;
         pegboard.close().await;
         result
     })
@@ -87,12 +127,13 @@ async fn watch(watching: Watching, output: &Output) {
     std::future::pending().await
 }
 
-/// Serves until interrupted.
+/// Serves until interrupted, or until the stop condition holds.
 pub(crate) async fn serve(
     pegboard: &Pegboard,
     listening: Listening,
     args: &ServeArgs,
     logs_in: bool,
+    stop_condition: StopCondition,
     output: &Output,
 ) -> CommandResult {
     let hub = pegboard.hub();
@@ -121,16 +162,13 @@ pub(crate) async fn serve(
     let changed = Arc::new(Notify::new());
     let mut files = pegboard.configuration().loaded.watch_list();
     // Trust, secrets and tokens are applied like changes of config files.
-    let own = [
-        "agreements.json",
-        "secrets.json",
-        TOKEN_FILE,
-        ADMIN_TOKEN_FILE,
-    ];
+    let own = ["trust.json", "secrets.json", TOKEN_FILE, ADMIN_TOKEN_FILE];
     files.extend(own.map(|name| state.join(name)));
     let watching = begin_watching(files, read, &changed);
     let login = logs_in.then(|| dashboard.login_url());
-    let _running = RunningInstance::announce(state, listening.address);
+    // A Pegboard that ends with its parent is not offered to other programs.
+    let is_shared = stop_condition.is_shared();
+    let _running = is_shared.then(|| RunningInstance::announce(state, listening.address));
     tokens.warn(output);
     greeting::greet(
         pegboard,
@@ -151,6 +189,7 @@ pub(crate) async fn serve(
         () = follow_config(&reload, Some(&access), &changed, output) => {}
         () = dashboard.keep_projects_updated() => {}
         () = login_redirect::expire(state) => {}
+        () = stop_condition.wait() => {}
         () = interrupted() => {}
     }
     output.note("stopping");

@@ -4,8 +4,8 @@ use pegboard::Pegboard;
 use pegboard_gateway::http::{ServedToken, served_admin_token, served_token};
 use pegboard_model::{Secret, ToolResult};
 
+use super::ServeArgs;
 use super::warn;
-use crate::args::ServeArgs;
 use crate::output::Output;
 
 pub(super) struct Tokens {

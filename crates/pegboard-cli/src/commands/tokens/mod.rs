@@ -3,23 +3,33 @@
 //! This is the only command with a real tokenizer; its table is loaded only when the command runs.
 
 mod clients;
+mod counts;
 mod recorded_lists;
 mod report;
 mod response_sizes;
 mod shapes;
 mod tokenizer;
 
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use pegboard_catalog::Catalog;
 use pegboard_model::{Reason, ToolError};
+use std::path::PathBuf;
 
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
     CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading, with_servers,
 };
-use crate::args::TokensArgs;
 use crate::failure::Failure;
+pub(crate) use counts::{TokenCounts, token_counts};
 use report::Report;
+
+#[derive(Args)]
+pub(crate) struct TokensArgs {
+    /// Count recorded tool lists instead of the configured servers: one JSON file with `tools` per server
+    #[arg(long, value_name = "DIR")]
+    pub(crate) lists: Option<PathBuf>,
+}
 
 pub(crate) fn run(args: &TokensArgs, global: &Global, output: &Output) -> CommandResult {
     let surface = pegboard_gateway::fixed_surface();

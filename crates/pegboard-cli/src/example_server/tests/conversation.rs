@@ -6,8 +6,8 @@ use super::{answers, converse, initialize, modern, one, request};
 
 #[test]
 fn modern_era_discovers_and_lists_without_a_handshake() {
-    let answer = one(modern("server/discover", json!({})));
-    let result = &answer["result"];
+    let response = one(modern("server/discover", json!({})));
+    let result = &response["result"];
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["cacheScope"], "public");
@@ -57,9 +57,9 @@ fn legacy_era_begins_with_initialize() {
 
 #[track_caller]
 fn check_error(message: Value, code: i64) -> Value {
-    let answer = one(message);
-    assert_eq!(answer["error"]["code"], code, "{answer}");
-    answer
+    let response = one(message);
+    assert_eq!(response["error"]["code"], code, "{response}");
+    response
 }
 
 #[test]
@@ -71,9 +71,12 @@ fn requests_without_required_fields_of_their_era_are_refused() {
     check_error(request("tools/list", no_capabilities), -32602);
     let mut other = modern("tools/list", json!({}));
     other["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2030-01-01");
-    let answer = check_error(other, -32022);
-    assert_eq!(answer["error"]["data"]["supported"], json!(["2026-07-28"]));
-    assert_eq!(answer["error"]["data"]["requested"], "2030-01-01");
+    let response = check_error(other, -32022);
+    assert_eq!(
+        response["error"]["data"]["supported"],
+        json!(["2026-07-28"])
+    );
+    assert_eq!(response["error"]["data"]["requested"], "2030-01-01");
     check_error(request("initialize", json!({})), -32602);
     check_error(modern("ping", json!({})), -32601);
     check_error(modern("prompts/list", json!({})), -32601);
@@ -95,7 +98,7 @@ fn invalid_messages_get_errors_and_the_session_continues() {
     let answers = answers(&input);
     let codes: Vec<_> = answers
         .iter()
-        .map(|answer| answer["error"]["code"].as_i64())
+        .map(|response| response["error"]["code"].as_i64())
         .collect();
     let expected = [-32700, -32600, -32600, -32700, -32600, -32700].map(Some);
     assert_eq!(codes[..6], expected);

@@ -51,12 +51,12 @@ fn one(message: Value) -> Value {
 }
 
 fn call(tool: &str, arguments: Value) -> Value {
-    let answer = one(modern(
+    let response = one(modern(
         "tools/call",
         json!({"name": tool, "arguments": arguments}),
     ));
-    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
-    answer["result"].clone()
+    assert_eq!(response["result"]["resultType"], "complete", "{response}");
+    response["result"].clone()
 }
 
 /// Checks the text of a successful call.

@@ -1,7 +1,7 @@
 // A server that cannot start says why, and a text with several servers offers each of them.
 
 import assert from "node:assert/strict";
-import { isLive, logIn, picture, script, step, told } from "./harness.mjs";
+import { isLive, logIn, picture, script, step, input } from "./harness.mjs";
 
 const LOOKS = [
   ["light", "light", 1280],
@@ -23,7 +23,7 @@ await script({}, async (context) => {
   };
 
   await step("a text with two servers offers both", async () => {
-    await page.goto(`${told.address}/add-server`);
+    await page.goto(`${input.address}/add-server`);
     await isLive(page);
     const two = { mcpServers: { first: { command: "one", args: ["a b"] }, second: { url: "https://example.com/mcp" } } };
     await page.getByLabel("Paste an entry").fill(JSON.stringify(two));
@@ -55,7 +55,7 @@ await script({}, async (context) => {
 
   await step("its page and the overview show it with its lines", async () => {
     for (const path of ["/servers/broken_server_name", "/"]) {
-      await page.goto(told.address + path);
+      await page.goto(input.address + path);
       await page.locator("pre", { hasText: "Cannot find module" }).first().waitFor();
       await pictures(path === "/" ? "overview-failed" : "server-broken");
     }

@@ -1,7 +1,7 @@
 // A double-click decides one call: the second click never reaches the card that follows.
 
 import assert from "node:assert/strict";
-import { connectClient, isLive, logIn, picture, script, step, told } from "./harness.mjs";
+import { connectClient, isLive, logIn, picture, script, step, input } from "./harness.mjs";
 
 /** Gaps between the two clicks, in milliseconds. */
 const GAPS = [150, 300, 450];
@@ -21,7 +21,7 @@ await script({}, async (context) => {
       const calls = [1, 2, 3].map((number) => client.call("asking__echo", { text: `call ${number} of ${gap}` }));
       const done = calls.map(() => false);
       calls.forEach((call, at) => call.then(() => (done[at] = true)));
-      await page.goto(`${told.address}/approvals`);
+      await page.goto(`${input.address}/approvals`);
       await isLive(page);
       await page.waitForFunction(() => document.querySelectorAll("#waiting article").length === 3);
       const button = waiting.first().getByRole("button", { name: "Allow once" });
@@ -41,7 +41,7 @@ await script({}, async (context) => {
       assert.equal(done.filter(Boolean).length, 1, "one call ran");
       assert.equal(await decided.count(), 1, "the decided card stays");
       await page.mouse.click(x, y);
-      assert.equal(decisions.length, 1, "its place takes no further decision");
+      assert.equal(decisions.length, 1, "a click on the decided card sends nothing");
       if (gap === GAPS[0]) {
         for (const [name, colorScheme, width] of [["light", "light", 1280], ["dark", "dark", 1280], ["narrow", "light", 400], ["narrow-dark", "dark", 400]]) {
           await page.emulateMedia({ colorScheme });

@@ -7,39 +7,39 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 /** The timeout of every step; test machines can be slow. */
-export const PATIENCE = 60_000;
+export const STEP_TIMEOUT_MS = 60_000;
 
 /** The parameters of the script, as JSON on standard input. */
-export const told = JSON.parse(readFileSync(0, "utf8"));
+export const input = JSON.parse(readFileSync(0, "utf8"));
 
-const require = createRequire(`${told.modules}/browser/package.json`);
+const require = createRequire(`${input.modules}/browser/package.json`);
 const { chromium } = require("playwright-core");
 
-const faults = [];
+const errors = [];
 
 /** Records errors of a page. */
 function watch(page) {
-  const note = (text) => faults.push(`${page.url()}: ${text}`);
+  const note = (text) => errors.push(`${page.url()}: ${text}`);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) note(`console: ${message.text()} (${message.location().url})`);
   });
   page.on("pageerror", (error) => note(`error: ${error.stack ?? error.message}`));
   page.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.origin !== told.address && url.protocol !== "data:") note(`a request to another place: ${request.url()}`);
+    if (url.origin !== input.address && url.protocol !== "data:") note(`a request to another host: ${request.url()}`);
   });
   page.on("response", (response) => {
     if (response.status() >= 500) note(`status ${response.status()} of ${response.url()}`);
   });
-  page.setDefaultTimeout(PATIENCE);
+  page.setDefaultTimeout(STEP_TIMEOUT_MS);
 }
 
 /** Opens a browser with one profile. */
 export async function openBrowser(options = {}) {
   const isRoot = process.getuid?.() === 0;
-  const browser = await chromium.launch({ executablePath: told.chromium, args: isRoot ? ["--no-sandbox"] : [] });
+  const browser = await chromium.launch({ executablePath: input.chromium, args: isRoot ? ["--no-sandbox"] : [] });
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
-  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: told.address });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: input.address });
   context.on("page", watch);
   return { browser, context };
 }
@@ -47,7 +47,7 @@ export async function openBrowser(options = {}) {
 /** Uses the one-time login in a new page. */
 export async function logIn(context) {
   const page = await context.newPage();
-  await page.goto(told.login);
+  await page.goto(input.login);
   await page.getByRole("button", { name: "Log in to this Pegboard" }).click();
   await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
   return page;
@@ -63,37 +63,37 @@ export async function step(name, work) {
   try {
     return await work();
   } catch (error) {
-    error.message = `${name}: ${error.message}\n${faults.join("\n")}`;
+    error.message = `${name}: ${error.message}\n${errors.join("\n")}`;
     throw error;
   }
 }
 
 export async function picture(page, name) {
-  mkdirSync(told.pictures, { recursive: true });
-  await page.screenshot({ path: join(told.pictures, `${name}.png`), animations: "disabled" });
+  mkdirSync(input.pictures, { recursive: true });
+  await page.screenshot({ path: join(input.pictures, `${name}.png`), animations: "disabled" });
 }
 
 /** A step in which a request is refused on purpose; the browser's error message about it is ignored. */
 export async function refused(status, work) {
-  const before = faults.length;
+  const before = errors.length;
   await work();
-  const others = faults.splice(before).filter((fault) => !fault.includes(`status of ${status} `));
-  faults.push(...others);
+  const others = errors.splice(before).filter((error) => !error.includes(`status of ${status} `));
+  errors.push(...others);
 }
 
 /** A step in which Pegboard is not running; the browser's error messages about it are ignored. */
-export async function away(work) {
-  const before = faults.length;
+export async function whileStopped(work) {
+  const before = errors.length;
   const result = await work();
-  const isOfAbsence = (fault) => /net::ERR_|status of 401 /.test(fault);
-  faults.push(...faults.splice(before).filter((fault) => !isOfAbsence(fault)));
+  const isConnectionError = (error) => /net::ERR_|status of 401 /.test(error);
+  errors.push(...errors.splice(before).filter((error) => !isConnectionError(error)));
   return result;
 }
 
 /** Closes the browser, and fails if a page had an error. */
 export async function finish(browser) {
   await browser.close();
-  assert.deepEqual(faults, []);
+  assert.deepEqual(errors, []);
 }
 
 /** Runs a script: its browser is closed whatever happens. */
@@ -113,16 +113,16 @@ export async function script(options, work) {
 
 /** A real MCP client, connected over HTTP, without elicitation. */
 export async function connectClient() {
-  const clients = createRequire(`${told.modules}/clients/package.json`);
+  const clients = createRequire(`${input.modules}/clients/package.json`);
   const load = (name) => import(pathToFileURL(clients.resolve(`@modelcontextprotocol/sdk/${name}`)));
   const { Client } = await load("client/index.js");
   const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
   const { CallToolResultSchema } = await load("types.js");
   const client = new Client({ name: "a-real-client", version: "1.0.0" });
-  const headers = { Authorization: `Bearer ${told.token}` };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${told.address}/mcp`), { requestInit: { headers } }));
+  const headers = { Authorization: `Bearer ${input.token}` };
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${input.address}/mcp`), { requestInit: { headers } }));
   return {
-    call: (name, args) => client.callTool({ name, arguments: args }, CallToolResultSchema, { timeout: 4 * PATIENCE }),
+    call: (name, args) => client.callTool({ name, arguments: args }, CallToolResultSchema, { timeout: 4 * STEP_TIMEOUT_MS }),
     close: () => client.close(),
   };
 }

@@ -1,18 +1,18 @@
-// From the first login to an approved call, and back to an empty board.
+// From the first login to an approved call, and back to an empty configuration.
 
 import assert from "node:assert/strict";
-import { assertNeverReloaded, connectClient, isLive, logIn, mark, refused, script, step, told } from "./harness.mjs";
+import { assertNeverReloaded, connectClient, isLive, logIn, mark, refused, script, step, input } from "./harness.mjs";
 
 const toast = (page, text) => page.locator(".toast", { hasText: text }).first().waitFor();
 const go = (page, name) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name }).click();
 const row = (page, text) => page.locator("tbody tr", { hasText: text });
 
 await script({}, async (context, browser) => {
-  await step("a stranger is sent to the login", async () => {
-    const stranger = await (await browser.newContext()).newPage();
-    await stranger.goto(`${told.address}/tools`);
-    assert.equal(new URL(stranger.url()).pathname, "/login");
-    await stranger.close();
+  await step("without a login the login page is shown", async () => {
+    const visitor = await (await browser.newContext()).newPage();
+    await visitor.goto(`${input.address}/tools`);
+    assert.equal(new URL(visitor.url()).pathname, "/login");
+    await visitor.close();
   });
 
   const page = await step("log in with the one-time link", () => logIn(context));
@@ -20,18 +20,18 @@ await script({}, async (context, browser) => {
     await page.getByText("No server is configured yet").waitFor();
   });
 
-  const onlooker = await context.newPage();
-  await step("another page looks at the servers", async () => {
-    await onlooker.goto(`${told.address}/servers`);
-    await isLive(onlooker);
-    await mark(onlooker);
+  const otherPage = await context.newPage();
+  await step("another page shows the servers", async () => {
+    await otherPage.goto(`${input.address}/servers`);
+    await isLive(otherPage);
+    await mark(otherPage);
   });
 
-  await step("add the example server and read what it answers", async () => {
+  await step("add the example server and see its tools", async () => {
     await page.getByRole("link", { name: "Try the example server" }).click();
     await page.getByRole("heading", { name: "Add a server", level: 1 }).waitFor();
     assert.equal(await page.locator("#name").inputValue(), "example");
-    assert.deepEqual(await page.locator("#words code").allTextContents(), [told.program, "example-server"]);
+    assert.deepEqual(await page.locator("#words code").allTextContents(), [input.program, "example-server"]);
     await isLive(page);
     await page.getByRole("button", { name: "Add and discover" }).click();
     await page.getByText("16 tools are known").first().waitFor();
@@ -39,12 +39,12 @@ await script({}, async (context, browser) => {
   });
 
   await step("the other page shows it discovered, without being loaded again", async () => {
-    await row(onlooker, "example").getByText("known").waitFor();
-    await row(onlooker, "example").getByText("16", { exact: true }).waitFor();
-    await assertNeverReloaded(onlooker);
+    await row(otherPage, "example").getByText("known").waitFor();
+    await row(otherPage, "example").getByText("16", { exact: true }).waitFor();
+    await assertNeverReloaded(otherPage);
   });
 
-  await step("a name that is taken is told at its field", async () => {
+  await step("a name that is taken is reported at its field", async () => {
     await refused(409, async () => {
       await page.getByRole("button", { name: "Add and discover" }).click();
       await page.locator('[data-field="name"] .fault', { hasText: "already" }).waitFor();
@@ -82,13 +82,13 @@ await script({}, async (context, browser) => {
     });
   });
 
-  await step("see it as another provider wants it", async () => {
+  await step("show it in another provider's format", async () => {
     await page.locator("#formats").getByRole("link", { name: "gemini" }).click();
     await page.locator("#formats pre", { hasText: '"parameters"' }).waitFor();
     await page.locator('#formats [aria-current="true"]', { hasText: "gemini" }).waitFor();
   });
 
-  await step("search, and read why", async () => {
+  await step("search, and see why a tool matched", async () => {
     await go(page, "Search");
     await page.getByRole("heading", { name: "Search", level: 1 }).waitFor();
     await isLive(page);
@@ -100,8 +100,8 @@ await script({}, async (context, browser) => {
     await first.getByText("in its name").first().waitFor();
   });
 
-  await step("make a tool ask", async () => {
-    await page.goto(`${told.address}/tools/example__add_numbers`);
+  await step("set a tool's policy to ask", async () => {
+    await page.goto(`${input.address}/tools/example__add_numbers`);
     await isLive(page);
     await page.getByLabel("For this tool").selectOption("ask");
     await toast(page, "The policy of add_numbers is ask");
@@ -109,7 +109,7 @@ await script({}, async (context, browser) => {
   });
 
   const client = await step("a real client connects", connectClient);
-  await step("its call waits, and the navigation says so", async () => {
+  await step("its call waits, and the navigation shows it", async () => {
     const answer = client.call("example__add_numbers", { a: 40, b: 2 });
     await page.locator("#badge-side .badge", { hasText: "1" }).waitFor();
     await go(page, "Approvals");
@@ -154,51 +154,51 @@ await script({}, async (context, browser) => {
     await go(page, "Connect");
     await page.getByRole("heading", { name: "Connect", level: 1 }).waitFor();
     await isLive(page);
-    assert.ok(!(await page.content()).includes(told.token));
+    assert.ok(!(await page.content()).includes(input.token));
     await page.getByRole("button", { name: "Insert the token" }).click();
-    await page.locator("pre", { hasText: told.token }).waitFor();
+    await page.locator("pre", { hasText: input.token }).waitFor();
     await page.getByRole("button", { name: "Hide the token" }).click();
-    assert.ok(!(await page.content()).includes(told.token));
+    assert.ok(!(await page.content()).includes(input.token));
     await page.getByRole("link", { name: "Zed" }).click();
     await page.locator("pre", { hasText: "context_servers" }).first().waitFor();
   });
 
-  await step("a disabled server takes its tools along", async () => {
+  await step("the tools of a disabled server disappear", async () => {
     const tools = await context.newPage();
-    await tools.goto(`${told.address}/tools`);
+    await tools.goto(`${input.address}/tools`);
     await isLive(tools);
     await mark(tools);
-    await onlooker.getByRole("button", { name: "Disable example" }).click();
-    await row(onlooker, "example").getByText("disabled").waitFor();
+    await otherPage.getByRole("button", { name: "Disable example" }).click();
+    await row(otherPage, "example").getByText("disabled").waitFor();
     await tools.getByText("No tool matches").waitFor();
     await assertNeverReloaded(tools);
-    await onlooker.getByRole("button", { name: "Enable example" }).click();
+    await otherPage.getByRole("button", { name: "Enable example" }).click();
     await row(tools, "echo").first().waitFor();
     await tools.close();
   });
 
-  await step("a refresh tells what changed", async () => {
-    await onlooker.getByRole("link", { name: "example", exact: true }).click();
-    await onlooker.getByRole("heading", { name: "example", level: 1 }).waitFor();
-    await isLive(onlooker);
-    await onlooker.getByRole("button", { name: "Refresh" }).click();
-    await toast(onlooker, "nothing changed");
-    await onlooker.locator("#delta", { hasText: "16 tools" }).waitFor();
+  await step("a refresh shows what changed", async () => {
+    await otherPage.getByRole("link", { name: "example", exact: true }).click();
+    await otherPage.getByRole("heading", { name: "example", level: 1 }).waitFor();
+    await isLive(otherPage);
+    await otherPage.getByRole("button", { name: "Refresh" }).click();
+    await toast(otherPage, "nothing changed");
+    await otherPage.locator("#delta", { hasText: "16 tools" }).waitFor();
   });
 
-  await step("removing asks first", async () => {
-    await onlooker.getByRole("button", { name: "Remove" }).click();
-    await onlooker.getByRole("button", { name: "Cancel" }).click();
-    assert.match(onlooker.url(), /servers\/example/);
-    await onlooker.getByRole("button", { name: "Remove" }).click();
-    await onlooker.locator("dialog").getByRole("button", { name: "Remove" }).click();
-    await onlooker.getByText("No server is configured yet").waitFor();
+  await step("removing a server needs a confirmation", async () => {
+    await otherPage.getByRole("button", { name: "Remove" }).click();
+    await otherPage.getByRole("button", { name: "Cancel" }).click();
+    assert.match(otherPage.url(), /servers\/example/);
+    await otherPage.getByRole("button", { name: "Remove" }).click();
+    await otherPage.locator("dialog").getByRole("button", { name: "Remove" }).click();
+    await otherPage.getByText("No server is configured yet").waitFor();
   });
 
   await step("log out", async () => {
     await page.getByRole("button", { name: "Log out" }).click();
     await page.waitForURL(/\/login$/);
-    await page.goto(told.address);
+    await page.goto(input.address);
     assert.equal(new URL(page.url()).pathname, "/login");
   });
 });

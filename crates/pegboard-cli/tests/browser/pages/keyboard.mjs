@@ -16,11 +16,11 @@ await script({}, async (context) => {
     assert.fail(`“${text}” is not reached with the Tab key`);
   };
 
-  await step("the first thing is the way past the navigation", async () => {
+  await step("the first link skips the navigation", async () => {
     await press("Tab");
     assert.equal(await focused(), "Skip to the content");
     const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
-    assert.equal(outline, "solid", "what has the focus shows it");
+    assert.equal(outline, "solid", "the focused element has an outline");
     await press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   });

@@ -1,7 +1,7 @@
 // Ten thousand tools: the page stays small, and the filter finds a tool.
 
 import assert from "node:assert/strict";
-import { isLive, logIn, picture, script, step, told } from "./harness.mjs";
+import { isLive, logIn, picture, script, step, input } from "./harness.mjs";
 
 /** Maximum number of elements of a page. */
 const ELEMENTS = 2_500;
@@ -11,15 +11,15 @@ await script({}, async (context) => {
   const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
   for (const path of ["/", "/servers", "/servers/many3", "/tools", "/search?q=tool", "/context", "/activity"]) {
     await step(`${path} stays short`, async () => {
-      await page.goto(told.address + path);
+      await page.goto(input.address + path);
       await isLive(page);
       const number = await elements();
       assert.ok(number < ELEMENTS, `${number} elements`);
     });
   }
   await step("all tools are counted, fifty are shown", async () => {
-    await page.goto(`${told.address}/tools`);
-    await page.getByText(`of ${told.tools.toLocaleString("en")} tools`).waitFor();
+    await page.goto(`${input.address}/tools`);
+    await page.getByText(`of ${input.tools.toLocaleString("en")} tools`).waitFor();
     assert.equal(await page.locator("tbody tr").count(), 50);
     await picture(page, "many-tools");
   });

@@ -2,11 +2,11 @@
 // is in view.
 
 import assert from "node:assert/strict";
-import { isLive, logIn, picture, script, step, told } from "./harness.mjs";
+import { isLive, logIn, picture, script, step, input } from "./harness.mjs";
 
 await script({ viewport: { width: 1280, height: 600 } }, async (context) => {
   const page = await step("log in", () => logIn(context));
-  await page.goto(`${told.address}/tools/chat__post`);
+  await page.goto(`${input.address}/tools/chat__post`);
   await isLive(page);
   const calls = [];
   page.on("request", (request) => {

@@ -3,21 +3,21 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
-import { away, isLive, logIn, script, step, told } from "./harness.mjs";
+import { whileStopped, isLive, logIn, script, step, input } from "./harness.mjs";
 
 /** Starts a Pegboard of this home and waits for its address. */
 async function start(port) {
-  const child = spawn(told.program, ["serve", "--port", String(port)], { env: told.environment });
+  const child = spawn(input.program, ["serve", "--port", String(port)], { env: input.environment });
   // A script that fails exits at once.
   process.on("exit", () => child.kill("SIGKILL"));
-  let said = "";
+  let output = "";
   const address = await new Promise((resolve, reject) => {
     child.stdout.on("data", (data) => {
-      said += data;
-      const [, found] = said.match(/(http:\/\/127\.0\.0\.1:\d+)\/mcp/) ?? [];
+      output += data;
+      const [, found] = output.match(/(http:\/\/127\.0\.0\.1:\d+)\/mcp/) ?? [];
       if (found) resolve(found);
     });
-    child.on("exit", () => reject(new Error(`it ended: ${said}`)));
+    child.on("exit", () => reject(new Error(`it ended: ${output}`)));
   });
   const stop = async () => {
     const ended = once(child, "exit");
@@ -28,18 +28,18 @@ async function start(port) {
 }
 
 let running = await start(0);
-told.address = running.address;
+input.address = running.address;
 const port = new URL(running.address).port;
 try {
   await script({}, async (context) => {
-    const made = await fetch(`${told.address}/api/v1/logins`, { method: "POST", headers: { authorization: `Bearer ${told.admin}` } });
-    told.login = (await made.json()).url;
+    const made = await fetch(`${input.address}/api/v1/logins`, { method: "POST", headers: { authorization: `Bearer ${input.admin}` } });
+    input.login = (await made.json()).url;
     const page = await step("log in", () => logIn(context));
-    await page.goto(`${told.address}/servers/example`);
+    await page.goto(`${input.address}/servers/example`);
     await isLive(page);
 
     await step("the page is live again after a restart", () =>
-      away(async () => {
+      whileStopped(async () => {
         await running.stop();
         await page.locator("#live", { hasText: "reconnecting" }).waitFor();
         running = await start(port);
@@ -49,10 +49,10 @@ try {
       }),
     );
 
-    await step("a login that is gone leads to the login page", () =>
-      away(async () => {
+    await step("a deleted login leads to the login page", () =>
+      whileStopped(async () => {
         await running.stop();
-        rmSync(`${told.environment.PEGBOARD_STATE_DIR}/logins.json`);
+        rmSync(`${input.environment.PEGBOARD_STATE_DIR}/logins.json`);
         running = await start(port);
         await page.waitForURL(/\/login$/);
         await page.getByLabel("One-time code").waitFor();

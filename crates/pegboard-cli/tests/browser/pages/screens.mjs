@@ -1,7 +1,7 @@
 // Every screen in light, in dark and at 400 pixels: a screenshot and automatic accessibility checks of each.
 
 import assert from "node:assert/strict";
-import { connectClient, isLive, logIn, openBrowser, picture, refused, script, step, told } from "./harness.mjs";
+import { connectClient, isLive, logIn, openBrowser, picture, refused, script, step, input } from "./harness.mjs";
 
 const SCREENS = {
   overview: "/",
@@ -18,11 +18,12 @@ const SCREENS = {
   activity: "/activity",
   context: "/context",
   connect: "/connect",
+  import: "/import",
   "not-found": "/servers/nowhere",
 };
 
 /** Returns the accessibility problems of a page. */
-function judged() {
+function accessibilityProblems() {
   const problems = [];
   const isSeen = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const count = document.querySelectorAll("h1").length;
@@ -32,23 +33,23 @@ function judged() {
   }
   const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
   const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
-  if (twice.length > 0) problems.push(`ids that are there twice: ${twice}`);
+  if (twice.length > 0) problems.push(`duplicate ids: ${twice}`);
   for (const field of document.querySelectorAll("input:not([type=hidden]), select, textarea")) {
     if (field.labels?.length || field.ariaLabel || field.getAttribute("aria-labelledby")) continue;
     problems.push(`a field without a label: ${field.outerHTML.slice(0, 120)}`);
   }
   for (const control of document.querySelectorAll("button, a[href]")) {
-    if (!control.textContent.trim() && !control.ariaLabel) problems.push(`nothing to read: ${control.outerHTML.slice(0, 120)}`);
+    if (!control.textContent.trim() && !control.ariaLabel) problems.push(`no text: ${control.outerHTML.slice(0, 120)}`);
   }
   for (const head of document.querySelectorAll("th:not([scope])")) problems.push(`a table's head without scope: ${head.textContent}`);
   for (const table of document.querySelectorAll("table")) if (!table.caption) problems.push("a table without a caption");
 
   const colour = (text) => text.match(/[\d.]+/g).map(Number);
-  const light = ([r, g, b]) => {
+  const luminance = ([r, g, b]) => {
     const part = (value) => (value / 255 <= 0.03928 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
     return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
   };
-  const ground = (element) => {
+  const backgroundOf = (element) => {
     for (let at = element; at; at = at.parentElement) {
       const found = colour(getComputedStyle(at).backgroundColor);
       if (found.length < 4 || found[3] > 0) return found;
@@ -61,7 +62,7 @@ function judged() {
     if (!texts.currentNode.textContent.trim() || !isSeen(element)) continue;
     if (element.closest(":disabled, [aria-disabled=true], option, .visually-hidden, .skip")) continue;
     const style = getComputedStyle(element);
-    const [front, back] = [light(colour(style.color)), light(ground(element))];
+    const [front, back] = [luminance(colour(style.color)), luminance(backgroundOf(element))];
     const contrast = (Math.max(front, back) + 0.05) / (Math.min(front, back) + 0.05);
     const size = parseFloat(style.fontSize);
     const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
@@ -77,7 +78,7 @@ await script({}, async (context) => {
   const cookies = await context.cookies();
   const client = await connectClient();
   const { call } = client;
-  // Something to see in the activity, and a call that waits.
+  // Fill the activity log, and let one call wait for approval.
   await call("example__echo", { text: "hello" });
   await call("example__hash_text", { text: "hello" });
   await call("example__nowhere", {}).catch(() => {});
@@ -96,10 +97,10 @@ await script({}, async (context) => {
     await page.setViewportSize({ width, height });
     for (const [screen, path] of Object.entries(SCREENS)) {
       await step(`${screen} in ${name}`, async () => {
-        const visit = () => page.goto(told.address + path);
+        const visit = () => page.goto(input.address + path);
         await (screen === "not-found" ? refused(404, visit) : visit());
         await isLive(page);
-        problems.push(...(await page.evaluate(judged)).map((problem) => `${screen} in ${name}: ${problem}`));
+        problems.push(...(await page.evaluate(accessibilityProblems)).map((problem) => `${screen} in ${name}: ${problem}`));
         const surplus = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         if (surplus > 0) problems.push(`${screen} in ${name}: it is ${surplus} pixels too wide`);
         await picture(page, `${screen}-${name}`);
@@ -107,7 +108,7 @@ await script({}, async (context) => {
     }
   }
 
-  await step("nothing is wrong with any of them", async () => assert.deepEqual(problems, []));
+  await step("no screen has a problem", async () => assert.deepEqual(problems, []));
 
   await step("the navigation folds and unfolds", async () => {
     const navigation = page.getByRole("navigation", { name: "Main" });
@@ -119,10 +120,10 @@ await script({}, async (context) => {
     await navigation.waitFor({ state: "hidden" });
   });
 
-  await step("the theme that a person chooses stays", async () => {
+  await step("the chosen theme is kept", async () => {
     await page.setViewportSize({ width: 1280, height: 860 });
     await page.emulateMedia({ colorScheme: "light" });
-    await page.goto(told.address);
+    await page.goto(input.address);
     await page.getByRole("button", { name: "Light or dark" }).click();
     const theme = () => page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).colorScheme]);
     assert.deepEqual(await theme(), ["dark", "dark"]);
@@ -132,14 +133,14 @@ await script({}, async (context) => {
 
   await step("the login page", async () => {
     const { browser, context: others } = await openBrowser();
-    const stranger = await others.newPage();
-    await stranger.goto(told.address);
-    await picture(stranger, "login-light");
+    const visitor = await others.newPage();
+    await visitor.goto(input.address);
+    await picture(visitor, "login-light");
     await browser.close();
   });
 
   await step("a variable that changes what runs gets a warning while it is typed", async () => {
-    await page.goto(`${told.address}/add-server`);
+    await page.goto(`${input.address}/add-server`);
     await page.getByRole("button", { name: "Add to Variables" }).click();
     await page.getByLabel("Variables: name").fill("ld_preload");
     await page.getByText("Warning: the dynamic linker loads").waitFor();
@@ -148,7 +149,7 @@ await script({}, async (context) => {
   });
 
   await step("a project's server is trusted after everything was shown", async () => {
-    await page.goto(`${told.address}/servers/theirs`);
+    await page.goto(`${input.address}/servers/theirs`);
     const dialog = page.locator("#trust");
     for (const part of ["example-server", "BASH_ENV=.lint.sh", "Warning: bash runs this file", "OUT=${HOME}", "`HOME` is passed to the program"]) {
       await dialog.getByText(part).first().waitFor();
@@ -159,7 +160,7 @@ await script({}, async (context) => {
 
   await step("the call that waited is allowed", async () => {
     assert.ok(cookies.length > 0);
-    await page.goto(`${told.address}/approvals`);
+    await page.goto(`${input.address}/approvals`);
     await page.getByRole("button", { name: "Allow for this session" }).click();
     assert.equal((await waiting).isError ?? false, false);
     await client.close();

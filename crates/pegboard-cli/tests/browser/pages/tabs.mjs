@@ -1,7 +1,7 @@
 // Any number of tabs: they share one stream of events, so that none takes the last connection.
 
 import assert from "node:assert/strict";
-import { isLive, logIn, script, step, told } from "./harness.mjs";
+import { isLive, logIn, script, step, input } from "./harness.mjs";
 
 /** More than the connections that a browser opens to one host. */
 const TABS = 9;
@@ -15,7 +15,7 @@ await script({}, async (context) => {
   await step(`${TABS} more tabs load and are live`, async () => {
     for (let at = 0; at < TABS; at += 1) {
       const tab = await context.newPage();
-      await tab.goto(`${told.address}/servers/example`);
+      await tab.goto(`${input.address}/servers/example`);
       await tab.getByRole("heading", { name: "example", level: 1 }).waitFor();
       await isLive(tab);
       tabs.push(tab);

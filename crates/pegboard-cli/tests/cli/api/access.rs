@@ -18,7 +18,7 @@ fn r_sec_03_a_rotated_admin_token_is_used_while_running_and_stored_privately() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    let inbox = |token: &str| served.ask(token, "GET", "/approvals", &Value::Null).0;
+    let inbox = |token: &str| served.request(token, "GET", "/approvals", &Value::Null).0;
     assert_eq!(
         (inbox(&served.admin), inbox(&served.call), inbox("x")),
         (200, 403, 401)
@@ -98,7 +98,7 @@ fn r_sec_03_the_dashboard_command_gives_a_login_that_works_once() {
     assert_eq!(http(page, "POST", &form, &body).0, 401);
     let call = json!({"arguments": {"a": 1, "b": 2}});
     let path = "/tools/example__add_numbers/call";
-    assert_eq!(served.ask(&served.call, "POST", path, &call).0, 200);
+    assert_eq!(served.request(&served.call, "POST", path, &call).0, 200);
 
     let (printed, tokens) = (
         served.running.output(),

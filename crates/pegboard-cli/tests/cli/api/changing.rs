@@ -158,8 +158,8 @@ impl EventStream {
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "a test", "version": "1"},
         }});
-        let answer = send("POST", "", &hello.to_string());
-        let session = answer.lines().map_while(Result::ok).find_map(|line| {
+        let response = send("POST", "", &hello.to_string());
+        let session = response.lines().map_while(Result::ok).find_map(|line| {
             let (name, value) = line.split_once(": ")?;
             let is_it = name.eq_ignore_ascii_case("mcp-session-id");
             is_it.then(|| value.to_owned())
@@ -176,7 +176,7 @@ impl EventStream {
         let mut line = String::new();
         while !line.contains(text) {
             line.clear();
-            let read = self.0.read_line(&mut line).expect("the stream goes on");
+            let read = self.0.read_line(&mut line).expect("the stream continues");
             assert_ne!(read, 0, "the stream ended before `{text}`");
         }
     }

@@ -41,7 +41,13 @@ impl Served {
     }
 
     /// Sends a request below `/api/v1` and returns the status and the body.
-    pub(crate) fn ask(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub(crate) fn request(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> (u16, Value) {
         let bearer = format!("Bearer {token}");
         let mut headers = vec![("Authorization", bearer.as_str())];
         let body = match body {
@@ -62,14 +68,14 @@ impl Served {
     /// Sends a GET request with the client token.
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Value {
-        let (status, answer) = self.ask(&self.call, "GET", path, &Value::Null);
-        assert_eq!(status, 200, "{path}: {answer}");
-        answer
+        let (status, response) = self.request(&self.call, "GET", path, &Value::Null);
+        assert_eq!(status, 200, "{path}: {response}");
+        response
     }
 
     /// Sends a request with the admin token.
     pub(crate) fn admin(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        self.ask(&self.admin, method, path, body)
+        self.request(&self.admin, method, path, body)
     }
 
     /// Stops it and asserts that no process is left.

@@ -3,5 +3,6 @@
 mod access;
 mod changing;
 pub(crate) mod client;
+mod clients;
 mod projects;
 mod reading;

@@ -8,8 +8,8 @@ use crate::support::{EXAMPLE_TOOLS, Home, PEGBOARD, TIMEOUT, toml_server};
 
 fn tools(served: &Served, id: &str) -> Option<usize> {
     let path = format!("/projects/{id}/configuration");
-    let (status, answer) = served.ask(&served.call, "GET", &path, &Value::Null);
-    let total = answer["total"].as_u64().filter(|_| status == 200);
+    let (status, response) = served.request(&served.call, "GET", &path, &Value::Null);
+    let total = response["total"].as_u64().filter(|_| status == 200);
     total.map(|total| usize::try_from(total).expect("a count"))
 }
 
@@ -62,26 +62,26 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
     });
     std::fs::write(&file, own.replace("command", "enabled = false\ncommand")).expect("a change");
     let is_off = || {
-        let (_, answer) = served.ask(
+        let (_, response) = served.request(
             &served.call,
             "GET",
             &format!("/projects/{id}/configuration"),
             &Value::Null,
         );
-        let servers = answer["servers"].as_array().cloned().unwrap_or_default();
+        let servers = response["servers"].as_array().cloned().unwrap_or_default();
         servers
             .iter()
             .any(|server| server["name"] == "theirs" && server["enabled"] == false)
     };
     wait_until_sync("the change is seen", TIMEOUT, is_off);
-    let (status, answer) = served.ask(
+    let (status, response) = served.request(
         &served.call,
         "GET",
         "/projects/none/configuration",
         &json!(null),
     );
     assert_eq!(
-        (status, &answer["error"]["code"]),
+        (status, &response["error"]["code"]),
         (404, &json!("PROJECT_UNKNOWN"))
     );
     served.end(&home);
@@ -90,17 +90,17 @@ fn r_api_02_projects_are_remembered_and_known_without_being_served() {
 #[test]
 fn r_sec_07_a_projects_server_waits_until_everything_about_it_was_shown() {
     let home = Home::new();
-    let words = ["example-server", "--api-key", "told-to-nobody-else"];
+    let arguments = ["example-server", "--api-key", "a-secret-api-key-value"];
     let entry = json!({"mcpServers": {"theirs": {
-        "command": PEGBOARD, "args": words, "env": {"BASH_ENV": ".lint.sh"},
+        "command": PEGBOARD, "args": arguments, "env": {"BASH_ENV": ".lint.sh"},
     }}});
     home.write("project/.mcp.json", &entry.to_string());
     let served = Served::start(&home, &[]);
     let seen = |token: &str| {
-        let (_, answer) = served.ask(token, "GET", "/servers/theirs", &Value::Null);
-        answer
+        let (_, response) = served.request(token, "GET", "/servers/theirs", &Value::Null);
+        response
     };
-    let exact = format!("{PEGBOARD} {}", words.join(" "));
+    let exact = format!("{PEGBOARD} {}", arguments.join(" "));
     assert_eq!(seen(&served.admin)["exactCommand"], json!(exact));
     let trust = &seen(&served.admin)["trust"];
     assert_eq!(trust["command"], json!(exact));
@@ -110,23 +110,25 @@ fn r_sec_07_a_projects_server_waits_until_everything_about_it_was_shown() {
     assert!(trust["variables"][0]["warning"].is_string(), "{trust}");
     let for_callers = seen(&served.call).to_string();
     assert!(
-        !for_callers.contains("told-to-nobody-else"),
+        !for_callers.contains("a-secret-api-key-value"),
         "{for_callers}"
     );
-    let agree = |token: &str, hash: &Value| {
+    let trust = |token: &str, hash: &Value| {
         let body = json!({"definitionHash": hash});
-        served.ask(token, "POST", "/servers/theirs/trust", &body).0
+        served
+            .request(token, "POST", "/servers/theirs/trust", &body)
+            .0
     };
     let hash = seen(&served.admin)["definitionHash"].clone();
-    assert_eq!(agree(&served.call, &hash), 403);
-    assert_eq!(agree(&served.admin, &json!("0")), 403, "another definition");
-    assert_eq!(seen(&served.admin)["approval"], "pending");
-    assert_eq!(agree(&served.admin, &hash), 200);
-    let agreed = seen(&served.admin);
-    assert_eq!(agreed["approval"], "granted", "{agreed}");
+    assert_eq!(trust(&served.call, &hash), 403);
+    assert_eq!(trust(&served.admin, &json!("0")), 403, "another definition");
+    assert_eq!(seen(&served.admin)["trustState"], "pending");
+    assert_eq!(trust(&served.admin, &hash), 200);
+    let trusted = seen(&served.admin);
+    assert_eq!(trusted["trustState"], "granted", "{trusted}");
     assert!(
-        !agreed.to_string().contains("told-to-nobody-else"),
-        "{agreed}"
+        !trusted.to_string().contains("a-secret-api-key-value"),
+        "{trusted}"
     );
     served.end(&home);
 }
@@ -138,12 +140,12 @@ fn r_sec_07_the_api_trusts_nothing_that_cannot_be_shown_completely() {
     let entry = json!({"mcpServers": {"theirs": {"command": PEGBOARD, "env": env}}});
     home.write("project/.mcp.json", &entry.to_string());
     let served = Served::start(&home, &[]);
-    let (_, seen) = served.ask(&served.admin, "GET", "/servers/theirs", &Value::Null);
+    let (_, seen) = served.request(&served.admin, "GET", "/servers/theirs", &Value::Null);
     assert!(seen["trust"]["refused"].is_string(), "{seen}");
     let body = json!({"definitionHash": seen["definitionHash"]});
-    let (status, answer) = served.ask(&served.admin, "POST", "/servers/theirs/trust", &body);
+    let (status, response) = served.request(&served.admin, "POST", "/servers/theirs/trust", &body);
     assert_eq!(
-        (status, &answer["error"]["code"]),
+        (status, &response["error"]["code"]),
         (400, &json!("CONFIG_TOO_LARGE"))
     );
     served.end(&home);

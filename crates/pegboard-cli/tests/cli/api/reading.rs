@@ -44,21 +44,22 @@ fn r_api_01_reading_every_route_starts_no_process() {
             .replace("{id}", "default");
         let path = match path.as_str() {
             "/search" => "/search?q=erase".to_owned(),
+            "/definitions" => "/definitions?format=anthropic".to_owned(),
             "/policies/explain" => "/policies/explain?tool=one__read".to_owned(),
             _ => path,
         };
-        let (status, answer) = served.ask(&served.admin, "GET", &path, &Value::Null);
+        let (status, response) = served.request(&served.admin, "GET", &path, &Value::Null);
         let is_session = path.starts_with("/sessions/");
         assert!(
             status == 200 || (status == 404 && is_session),
-            "{path}: {answer}"
+            "{path}: {response}"
         );
         read += 1;
     }
     assert!(read >= 18, "{read}");
     assert_eq!(starts(), before, "nothing was started");
     let call = json!({"arguments": {}});
-    let (status, _) = served.ask(&served.call, "POST", "/tools/one__read/call", &call);
+    let (status, _) = served.request(&served.call, "POST", "/tools/one__read/call", &call);
     assert_eq!(status, 200);
     assert_eq!(starts(), before + 1, "a call starts exactly its server");
     served.end(&home);

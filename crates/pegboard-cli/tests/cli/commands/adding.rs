@@ -180,3 +180,63 @@ fn r_cfg_05_add_corrects_names_like_those_in_other_clients_files() {
     assert_eq!(names.len(), 4, "{names:?}");
     assert!(names[0].starts_with("a_name_that_is_"), "{names:?}");
 }
+
+/// Runs `add --store-secrets` for an HTTP server with a token.
+fn add_with_token(home: &Home, name: &str, token: &str, more: &[&str]) -> crate::support::Run {
+    let header = format!("Authorization: Bearer {token}");
+    let args = [
+        "add",
+        name,
+        "--store-secrets",
+        "--no-discover",
+        "-H",
+        &header,
+    ];
+    let url = ["https://example.com/mcp"];
+    home.run(&[&args[..], more, &url[..]].concat())
+}
+
+fn stored(home: &Home, name: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(home.state().join("secrets.json")).expect("the secrets");
+    let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    file["secrets"][name]["value"].clone()
+}
+
+#[test]
+fn r_cfg_08_add_keeps_the_secret_of_a_server_that_it_does_not_replace() {
+    let home = Home::new();
+    add_with_token(&home, "x", "tok_aaaaaaaa1", &[]).ok();
+    let run = add_with_token(&home, "x", "tok_bbbbbbbb2", &[]).exits(2);
+    assert!(run.stderr.contains("already exists"), "{}", run.stderr);
+    assert!(!run.stderr.contains("stored"), "{}", run.stderr);
+    assert_eq!(stored(&home, "x_token"), "tok_aaaaaaaa1");
+    // The replaced server's own secret gets the new value.
+    add_with_token(&home, "x", "tok_bbbbbbbb2", &["--replace"]).ok();
+    assert_eq!(stored(&home, "x_token"), "tok_bbbbbbbb2");
+    assert!(stored(&home, "x_token_2").is_null());
+}
+
+#[test]
+fn r_cfg_08_add_does_not_overwrite_the_secret_of_another_server() {
+    let home = Home::new();
+    home.run_with_input(&["secret", "set", "github_token"], "tok_other0001")
+        .ok();
+    let env = "env = { TOKEN = \"${secret:github_token}\" }";
+    home.add("other", "program", &[], env);
+    add_with_token(&home, "github", "tok_new000002", &[]).ok();
+    assert_eq!(stored(&home, "github_token"), "tok_other0001");
+    assert_eq!(stored(&home, "github_token_2"), "tok_new000002");
+    assert!(home.config().contains("Bearer ${secret:github_token_2}"));
+}
+
+#[test]
+fn r_cfg_08_add_restores_the_secret_if_the_file_cannot_be_written() {
+    let home = Home::new();
+    add_with_token(&home, "x", "tok_aaaaaaaa1", &[]).ok();
+    let header = "Authorization: Bearer tok_bbbbbbbb2";
+    let args = ["add", "x", "--store-secrets", "--no-discover", "--replace"];
+    let url = ["-H", header, "ftp://example.com"];
+    let run = home.run(&[&args[..], &url[..]].concat()).exits(2);
+    assert!(!run.stderr.contains("stored"), "{}", run.stderr);
+    assert_eq!(stored(&home, "x_token"), "tok_aaaaaaaa1");
+}

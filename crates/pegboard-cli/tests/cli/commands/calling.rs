@@ -149,8 +149,8 @@ fn tool_results_cannot_move_the_cursor() {
 #[test]
 fn r_sec_01_json_prints_hidden_characters_as_escapes_of_the_same_value() {
     let home = Home::with_example();
-    let said = "\u{9b}31m\u{202e}\u{e0041}ä";
-    let text = format!("text={said}");
+    let printed = "\u{9b}31m\u{202e}\u{e0041}ä";
+    let text = format!("text={printed}");
     let run = home.run(&["call", "example/echo", &text, "--json"]).ok();
     let hidden = ['\u{9b}', '\u{202e}', '\u{e0041}'];
     assert!(!run.stdout.contains(hidden), "{:?}", run.stdout);
@@ -159,11 +159,11 @@ fn r_sec_01_json_prints_hidden_characters_as_escapes_of_the_same_value() {
         "{}",
         run.stdout
     );
-    assert_eq!(run.json()["content"][0]["text"], said);
+    assert_eq!(run.json()["content"][0]["text"], printed);
 
     let home = Home::new();
     let mut tool = pegboard_testkit::tool_json("a");
-    tool["description"] = format!("Says {said}.").into();
+    tool["description"] = format!("Says {printed}.").into();
     let mut script = Script::new();
     script.list.tools = vec![tool];
     home.add_script("s", &script, "");
@@ -181,7 +181,7 @@ fn r_sec_01_json_prints_hidden_characters_as_escapes_of_the_same_value() {
     let listed = home.run(&["tools", "--json"]).ok().json();
     assert_eq!(
         listed["tools"][0]["definition"]["description"],
-        format!("Says {said}.")
+        format!("Says {printed}.")
     );
 }
 

@@ -41,7 +41,7 @@ fn r_reg_07_only_the_named_servers_are_written() {
         names.clone().all(|name| name.starts_with("other__")),
         "{some:?}"
     );
-    home.run(&["export", "--format", "anthropic", "nobody"])
+    home.run(&["export", "--format", "anthropic", "missing"])
         .exits(7);
     let wrong = home.run(&["export", "--format", "xml"]).exits(2);
     assert!(wrong.stderr.contains("xml"), "{}", wrong.stderr);

@@ -22,6 +22,8 @@ const READS: &[&[&str]] = &[
     &["token"],
     &["call", "example/add_numbers", "a=1", "b=2"],
     &["logs", "example"],
+    &["logs"],
+    &["activity"],
     &["doctor"],
     &["doctor", "example"],
     &["trust"],

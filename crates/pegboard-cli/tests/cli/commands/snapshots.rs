@@ -48,17 +48,26 @@ fn stable(home: &Home, text: &str) -> String {
     home.shown(&text)
 }
 
+/// Returns the commands in the groups of the help.
+pub(super) fn commands(help: &str) -> Vec<String> {
+    let groups = help.lines().skip_while(|line| !line.starts_with("Usage:"));
+    let groups = groups.take_while(|line| *line != "Options:");
+    let commands = groups.filter_map(|line| line.strip_prefix("  "));
+    let commands = commands.filter(|line| !line.starts_with(' '));
+    let names = commands.filter_map(|line| line.split([' ', ',']).next());
+    names.map(str::to_owned).collect()
+}
+
 #[test]
 fn r_cli_01_help_of_every_command() {
     let mut home = Home::new();
     let help = home.run(&["--help"]).ok().stdout;
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|command| *command != "help");
     let mut lines = vec!["--help".to_owned()];
-    lines.extend(commands.map(|command| format!("{command} --help")));
+    lines.extend(
+        commands(&help)
+            .iter()
+            .map(|command| format!("{command} --help")),
+    );
     for group in ["policy", "approvals", "secret", "config"] {
         lines.push(format!("help {group}"));
     }
@@ -76,6 +85,7 @@ fn r_cli_01_output_of_reading_commands() {
     );
     let lines = [
         "list",
+        "ls",
         "show example",
         "tools example --category example/note",
         "describe example/convert_units",
@@ -109,6 +119,10 @@ fn r_cli_01_output_of_commands_that_change_something() {
         "add My-Server --no-discover -- program",
         "call example/add_numbers a=1 b=2",
         "call example/add_numbers --json a=1 b=2",
+        "call example.add_numbers {\"a\":1,\"b\":2}",
+        "add hub --no-discover -e HUB_TOKEN=0123456789 -- program",
+        "add web --no-discover --store-secrets -e WEB_TOKEN=0123456789 -- program",
+        "rm hub",
         "refresh example",
         "refresh --all",
         "disable example",
@@ -148,6 +162,9 @@ fn r_cli_01_output_of_failing_commands() {
     home.add_script("off", &Script::new().tools(["work"]), "enabled = false");
     let lines = [
         "lst",
+        "call example/add_numbers [1]",
+        "call example.add_numbers {\"a\":1} a=2",
+        "call example.nothing",
         "--config nowhere.toml list",
         "--project nowhere list",
         "--quiet config check",

@@ -100,8 +100,8 @@ fn r_disc_01_serving_discovers_nothing_until_a_client_connects() {
     assert!(!serve.output().contains("✓ slow"), "{}", serve.output());
 
     assert_eq!(mcp(&url, &token, "tools/list", json!({})).0, 200);
-    let (status, answer) = mcp(&url, &token, "server/discover", json!({}));
-    assert_eq!(status, 200, "{answer}");
+    let (status, response) = mcp(&url, &token, "server/discover", json!({}));
+    assert_eq!(status, 200, "{response}");
     wait_until_sync("a client's session discovers it", TIMEOUT, || {
         serve.output().contains("✓ slow")
     });

@@ -97,7 +97,7 @@ fn r_cfg_01_a_projects_definition_wins_and_explain_names_every_place() {
     let elsewhere = home.path("elsewhere").display().to_string();
     let outside = command(&["--project", &elsewhere]);
     assert_eq!(outside["command"], "user-program");
-    assert_eq!(outside["approval"], "granted");
+    assert_eq!(outside["trust_state"], "granted");
 
     let values = home
         .run(&["config", "explain", "both", "--json"])

@@ -73,7 +73,7 @@ fn the_command_is_shown_whole_however_long_it_is() {
         "it is cut"
     );
     let rows = home.run(&["trust", "--json"]).ok().json();
-    assert_eq!(rows[0]["approval"], "pending");
+    assert_eq!(rows[0]["trust_state"], "pending");
     assert_eq!(rows[0]["command"], format!("sh -c '{script}'"));
 }
 
@@ -178,9 +178,10 @@ fn r_sec_07_trust_is_refused_for_what_cannot_be_shown_completely() {
     home.write("project/.mcp.json", &file.to_string());
     let run = home.run(&["trust", "--yes", "--json"]).exits(2);
     assert_eq!(run.error()["reason"], "CONFIG_TOO_LARGE");
-    let approval = |name: &str| home.run(&["show", name, "--json"]).ok().json()["approval"].clone();
+    let trust_state =
+        |name: &str| home.run(&["show", name, "--json"]).ok().json()["trust_state"].clone();
     assert_eq!(
-        (approval("long"), approval("short")),
+        (trust_state("long"), trust_state("short")),
         (json!("pending"), json!("granted"))
     );
 }

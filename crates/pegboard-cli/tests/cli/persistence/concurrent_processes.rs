@@ -28,7 +28,7 @@ fn r_disc_11_processes_that_refresh_one_cold_server_at_once_start_it_once() {
         .map(|run| run["servers"][0]["source"].to_string())
         .collect();
     sources.sort();
-    assert_eq!(sources, ["\"asked\"", "\"shared\"", "\"shared\""]);
+    assert_eq!(sources, ["\"discovered\"", "\"shared\"", "\"shared\""]);
     for run in runs {
         assert_eq!(run["servers"][0]["tools"], 1);
         assert_eq!(

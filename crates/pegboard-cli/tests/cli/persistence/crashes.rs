@@ -36,10 +36,10 @@ fn r_store_05_r_sec_04_a_kill_at_any_moment_leaves_the_old_or_the_new_list_and_n
         run.wait();
         home.assert_nothing_runs();
 
-        let answer = home.run(&["tools", "--json"]).ok();
-        assert_eq!(answer.stderr, "", "round {round}");
+        let response = home.run(&["tools", "--json"]).ok();
+        assert_eq!(response.stderr, "", "round {round}");
         for (server, version) in SERVERS.iter().zip(&mut known) {
-            let found = version_of(server, &answer.json());
+            let found = version_of(server, &response.json());
             assert!(
                 found == *version || found == round,
                 "round {round}: {server} has {found}"

@@ -17,7 +17,7 @@ fn check(how: &str, damage: impl Fn(Vec<u8>) -> Vec<u8>) {
     assert_eq!(
         run.json()["total"],
         EXAMPLE_TOOLS,
-        "{how}: known again, because it was asked again"
+        "{how}: known again after a new discovery"
     );
     let folder = std::fs::read_dir(home.state())
         .expect("the state folder")

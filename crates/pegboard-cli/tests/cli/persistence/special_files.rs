@@ -17,7 +17,7 @@ fn r_store_05_no_command_waits_for_a_pipe_in_the_place_of_a_state_file() {
         ("hash.key", &["list"][..], 1),
         ("logs/example.log", &["logs", "example"], 1),
         ("secrets.json", &["list"], 0),
-        ("agreements.json", &["list"], 0),
+        ("trust.json", &["list"], 0),
         ("inbox.lock", &["activity"], 0),
         ("running", &["dashboard"], 3),
         ("token", &["token"], 1),

@@ -30,19 +30,19 @@ fn r_disc_01_a_thousand_servers_are_listed_without_a_start_in_under_60_mib() {
         .spawn()
         .expect("it starts");
     let mut stdout = child.stdout.take().expect("the pipe is there");
-    let mut answer = vec![0; 1];
+    let mut response = vec![0; 1];
     // The output is larger than a pipe, so the program blocks after its first bytes until they are read.
-    stdout.read_exact(&mut answer).expect("an answer");
+    stdout.read_exact(&mut response).expect("an answer");
     let peak = peak_kib(child.id());
-    stdout.read_to_end(&mut answer).expect("the rest of it");
+    stdout.read_to_end(&mut response).expect("the rest of it");
     assert!(child.wait().expect("it ends").success());
 
-    let list: serde_json::Value = serde_json::from_slice(&answer).expect("one document");
+    let list: serde_json::Value = serde_json::from_slice(&response).expect("one document");
     assert_eq!(list["total"], 1000);
     assert!(
-        answer.len() > 100_000,
+        response.len() > 100_000,
         "too short to fill a pipe: {}",
-        answer.len()
+        response.len()
     );
     assert!(peak < 60 * MIB, "{peak} KiB");
     assert!(!started.exists(), "a server was started");

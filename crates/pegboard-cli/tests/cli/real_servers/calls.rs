@@ -110,9 +110,9 @@ fn mcp_server_time_converts() {
         &Expected::modern(&["get_current_time", "convert_time"]),
     );
     let noon = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
-    let answer: Value =
+    let response: Value =
         serde_json::from_str(&real.call("time/convert_time", &noon)).expect("JSON as text");
-    assert_eq!(answer["time_difference"], "+9.0h");
+    assert_eq!(response["time_difference"], "+9.0h");
     real.home
         .run(&["call", "time/get_current_time", "timezone=Nowhere/At_All"])
         .exits(5);
@@ -149,7 +149,10 @@ fn mcp_server_git_reads_a_repository() {
     real.home.assert_nothing_runs();
 }
 
-#[expect(clippy::disallowed_methods, reason = "a repository to look at")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "creates a repository for the test"
+)]
 fn git(repository: &Path, args: &[&str]) {
     let mut command = Command::new("git");
     command.arg("-C").arg(repository).args([
@@ -209,9 +212,9 @@ fn serve_page(listener: &TcpListener) {
             false => ("404 Not Found", "Nothing."),
         };
         let size = body.len();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n{body}"
         );
-        let _ = stream.write_all(answer.as_bytes());
+        let _ = stream.write_all(response.as_bytes());
     }
 }

@@ -51,10 +51,7 @@ struct Server {
 }
 
 impl Server {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "starts the server that is talked to"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "starts the server under test")]
     fn start(real: &Installed) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = free.local_addr().expect("its address").port();

@@ -36,7 +36,7 @@ fn assert_gone(time: &str) {
 }
 
 #[test]
-fn r_sec_04_what_leaves_group_session_and_environment_ends_with_the_program() {
+fn r_sec_04_processes_that_leave_group_session_and_environment_end_with_the_program() {
     for escape in ESCAPES {
         let home = Home::new();
         let time = add_escaping(&home, "escaping", escape, "sleep 0.2");
@@ -51,7 +51,7 @@ fn r_sec_04_what_leaves_group_session_and_environment_ends_with_the_program() {
 }
 
 #[test]
-fn r_sec_04_what_leaves_group_session_and_environment_ends_when_the_program_is_killed() {
+fn r_sec_04_processes_that_leave_group_session_and_environment_end_when_the_program_is_killed() {
     for (escape, command) in ESCAPES.iter().zip(
         [&["up", "--once"][..], &["refresh", "--all"]]
             .iter()
@@ -112,9 +112,9 @@ fn r_sec_04_unrelated_processes_are_left_alone() {
     let status = script.status().expect("the script runs");
     assert!(status.code().is_some());
     let beside = processes_with_marker(&format!("sleep\0{beside}"));
-    assert_eq!(beside.len(), 1, "it goes on");
+    assert_eq!(beside.len(), 1, "it keeps running");
     crate::support::kill("-KILL", beside[0]);
-    wait_until_sync("what got away is gone", TIMEOUT, || {
+    wait_until_sync("the escaped process has ended", TIMEOUT, || {
         processes_with_marker(&format!("/bin/sleep\0{time}\0")).is_empty()
     });
 }

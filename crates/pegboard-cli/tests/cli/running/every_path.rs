@@ -67,10 +67,10 @@ fn over_http(home: &Home, path: &str, tool: &str) -> String {
     let url = endpoint(&serve).replace("/mcp", path);
     let (tool, arguments) = call_params(tool);
     let params = json!({"name": tool, "arguments": arguments});
-    let (_, answer) = mcp(&url, &token(home), "tools/call", params);
+    let (_, response) = mcp(&url, &token(home), "tools/call", params);
     serve.signal("-TERM");
     serve.wait();
-    answer.to_string()
+    response.to_string()
 }
 
 fn over_the_api(home: &Home) -> String {
@@ -82,10 +82,10 @@ fn over_the_api(home: &Home) -> String {
         ("Authorization", bearer.as_str()),
         ("Content-Type", "application/json"),
     ];
-    let (_, answer) = http(&url, "POST", &headers, "{\"arguments\":{}}");
+    let (_, response) = http(&url, "POST", &headers, "{\"arguments\":{}}");
     serve.signal("-TERM");
     serve.wait();
-    answer
+    response
 }
 
 fn by_an_agent(home: &Home) -> String {

@@ -24,10 +24,10 @@ fn check(add_bad: impl FnOnce(&Home), reasons: &[&str]) {
     }
     add_bad(&home);
     let started = Instant::now();
-    let answer = home.run(&["refresh", "--all", "--json"]).exits(3).json();
+    let response = home.run(&["refresh", "--all", "--json"]).exits(3).json();
     let took = started.elapsed();
-    assert_eq!(answer["failed"], 1, "{reasons:?}");
-    let servers = answer["servers"].as_array().expect("all servers");
+    assert_eq!(response["failed"], 1, "{reasons:?}");
+    let servers = response["servers"].as_array().expect("all servers");
     let is_bad = |server: &&Value| server["server"] == "bad";
     let bad = servers.iter().find(is_bad).expect("the bad one is named");
     let reason = bad["error"]["reason"].as_str().expect("a reason");

@@ -6,7 +6,9 @@ mod hot_reload;
 mod misbehaving;
 mod restart;
 mod serving;
+mod shared;
 mod signals;
+mod status;
 mod stdio;
 
 pub(crate) use restart::{call, pid_of};

@@ -24,8 +24,8 @@ pub(super) fn token(home: &Home) -> String {
 /// Opens a client session, which discovers undiscovered servers.
 pub(super) fn open_session(home: &Home, running: &Running) {
     let (url, token) = (endpoint(running), token(home));
-    let (status, answer) = mcp(&url, &token, "server/discover", json!({}));
-    assert_eq!(status, 200, "{answer}");
+    let (status, response) = mcp(&url, &token, "server/discover", json!({}));
+    assert_eq!(status, 200, "{response}");
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn r_gate_01_up_serves_clients_at_the_address_it_prints_and_leaves_nothing_behin
     let params = json!({"name": "call_tool", "arguments": {
         "tool_name": "example/add_numbers", "arguments": {"a": 1, "b": 2},
     }});
-    let (status, answer) = mcp(&url, &token, "tools/call", params);
-    assert_eq!(status, 200, "{answer}");
-    assert_eq!(answer["result"]["structuredContent"], json!({"sum": 3}));
+    let (status, response) = mcp(&url, &token, "tools/call", params);
+    assert_eq!(status, 200, "{response}");
+    assert_eq!(response["result"]["structuredContent"], json!({"sum": 3}));
     let health = url.replace("/mcp", "/healthz");
     let (status, body) = http(&health, "GET", &[], "");
     assert_eq!(status, 200);
@@ -179,8 +179,8 @@ fn r_cfg_01_profiles_are_reloaded_while_running() {
     let url = endpoint(&serve);
     let token = token(&home);
     let tools = |profile: &str| {
-        let (status, answer) = mcp(&format!("{url}{profile}"), &token, "tools/list", json!({}));
-        let tools = answer["result"]["tools"].as_array().map_or(0, Vec::len);
+        let (status, response) = mcp(&format!("{url}{profile}"), &token, "tools/list", json!({}));
+        let tools = response["result"]["tools"].as_array().map_or(0, Vec::len);
         (status, tools)
     };
     assert_eq!((tools(""), tools("/work").0), ((200, 5), 404));
@@ -196,4 +196,52 @@ fn r_cfg_01_profiles_are_reloaded_while_running() {
     assert_eq!(tools(""), (200, 5));
     serve.signal("-TERM");
     assert!(serve.wait().success());
+}
+
+#[test]
+fn r_lib_02_serve_can_end_with_its_input_and_is_then_not_shared() {
+    let home = Home::with_example();
+    let args = ["serve", "--json", "--port", "0", "--reuse", "--exit-on-eof"];
+    let mut command = home.command(&args);
+    let (reader, input) = std::io::pipe().expect("a pipe");
+    command.stdin(reader);
+    let mut serve = Running::with_input(command);
+    serve.wait_for("\"reused\": false");
+    // Others do not find it, because it ends with the program that started it.
+    let dashboard = home.run(&["dashboard"]);
+    assert!(
+        dashboard.stderr.contains("NOT_RUNNING"),
+        "{}",
+        dashboard.stderr
+    );
+    drop(input);
+    assert!(serve.wait().success());
+    // Without a pipe it would never end, or at once.
+    let refused = Running::of(home.command(&args)).wait();
+    assert_eq!(refused.code(), Some(2));
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_lib_02_reuse_prints_the_address_of_a_pegboard_with_the_same_configuration() {
+    let home = Home::with_example();
+    let mut serve = home.start(&["serve", "--port", "0"]);
+    let url = endpoint(&serve);
+    let reused = home.run(&["serve", "--reuse", "--json"]).ok().json();
+    assert_eq!(
+        (&reused["url"], &reused["reused"]),
+        (&json!(url), &json!(true))
+    );
+    let shown = home.run(&["serve", "--reuse"]).ok().stdout;
+    assert!(shown.contains(&url), "{shown}");
+    // Other files, other servers: it starts its own.
+    let other = home.write("other.toml", "");
+    let other = other.display().to_string();
+    let mut own = home.start(&["serve", "--port", "0", "--reuse", "--config", &other]);
+    assert_ne!(endpoint(&own), url);
+    for running in [&mut own, &mut serve] {
+        running.signal("-TERM");
+        assert!(running.wait().success());
+    }
+    home.assert_nothing_runs();
 }

@@ -114,10 +114,10 @@ fn echo_requests(listener: &TcpListener) {
         }
         let _ = reader.read_exact(&mut vec![0; length]);
         let size = head.len();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n{head}"
         );
-        let _ = stream.write_all(answer.as_bytes());
+        let _ = stream.write_all(response.as_bytes());
     }
 }
 

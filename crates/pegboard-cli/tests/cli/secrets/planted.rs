@@ -37,7 +37,7 @@ fn machine() -> Machine {
         ("FOR_AN_ARGUMENT", 2),
         ("FOR_A_HEADER", 3),
         ("FOR_A_BEARER", 4),
-        ("NOBODYS_BUSINESS_TOKEN", 5),
+        ("UNREFERENCED_TOKEN", 5),
         ("LET_THROUGH", 6),
         ("STDIO_API_KEY", 7),
         ("OVERLAID_API_KEY", 8),
@@ -199,7 +199,7 @@ fn r_cfg_08_r_obs_03_no_secret_comes_back_through_any_command() {
         );
     }
     assert!(
-        !logs.stdout.contains("NOBODYS_BUSINESS_TOKEN"),
+        !logs.stdout.contains("UNREFERENCED_TOKEN"),
         "a variable that was not allowed"
     );
     both(&["doctor"]);

@@ -1,5 +1,5 @@
-// A server of the revisions with a handshake over stdio, with one tool for each thing a gateway has to
-// pass on. `modern_server.py` has the same tools for the stateless revision. The SDK's folder comes from
+// A legacy server over stdio, with one tool for each feature that a gateway
+// forwards. `modern_server.py` has the same tools for the modern era. The SDK's folder comes from
 // the environment, because this file is not next to `node_modules`.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const { CreateMessageResultSchema, ElicitResultSchema, ListRootsResultSchema } =
 const { z } = await import(pathToFileURL(require.resolve('zod')));
 
 const server = new McpServer({ name: 'legacy-fixture', version: '1.0.0' });
-const text = words => ({ content: [{ type: 'text', text: words }] });
+const text = value => ({ content: [{ type: 'text', text: value }] });
 const tool = (name, description, inputSchema, run) =>
   server.registerTool(name, { description, inputSchema }, run);
 
@@ -28,7 +28,7 @@ async function reportSteps(count, notes, { _meta, sendNotification }) {
   for (let step = 1; step <= count; step++) {
     const params = { progressToken: _meta?.progressToken, progress: step, total: count, message: `step ${step}` };
     await sendNotification({ method: 'notifications/progress', params });
-    while (!existsSync(notes) || !readFileSync(notes, 'utf8').includes(`heard ${step}`)) {
+    while (!existsSync(notes) || !readFileSync(notes, 'utf8').includes(`received ${step}`)) {
       await new Promise(resolve => setTimeout(resolve, 20));
     }
   }
@@ -42,7 +42,7 @@ async function askForName({ sendRequest }) {
   return answer.content?.name;
 }
 
-const STEPS = 'Report a number of steps; each next one begins when the client noted in `notes` that it heard of the last.';
+const STEPS = 'Report a number of steps; each one begins when the client recorded the previous one in `notes`.';
 tool('steps', STEPS, { count: z.number(), notes: z.string() },
   async ({ count, notes }, extra) => text(await reportSteps(count, notes, extra)));
 
@@ -52,7 +52,7 @@ tool('interview', 'Ask for a name, and then report a step that the client notes 
     return text(`${await reportSteps(1, notes, extra)} by ${name}`);
   });
 
-tool('wait', 'Wait until somebody cancels; what happens is written to the file `notes`.', { notes: z.string() },
+tool('wait', 'Wait until the call is cancelled; the state is written to the file `notes`.', { notes: z.string() },
   async ({ notes }, { signal }) => {
     const cancelled = new Promise(resolve => signal.addEventListener('abort', resolve));
     appendFileSync(notes, 'waiting\n');
@@ -63,7 +63,7 @@ tool('wait', 'Wait until somebody cancels; what happens is written to the file `
 
 tool('die', 'End the process in the middle of the call.', {}, async () => process.exit(3));
 
-tool('greet', 'Greet the person who sits before the client.', {},
+tool('greet', 'Greet the user of the client.', {},
   async (_, extra) => text(`Hello ${await askForName(extra)}`));
 
 tool('think', "Let the client's model answer a question.", {}, async (_, { sendRequest }) => {
@@ -73,13 +73,13 @@ tool('think', "Let the client's model answer a question.", {}, async (_, { sendR
   return text(`The model says ${answer.content.text}`);
 });
 
-tool('folders', 'Tell which folders the client works in.', {}, async (_, { sendRequest }) => {
+tool('folders', 'List the roots of the client.', {}, async (_, { sendRequest }) => {
   const answer = await sendRequest({ method: 'roots/list' }, ListRootsResultSchema);
   return text(answer.roots.map(root => root.uri).join(' '));
 });
 
-tool('grow', 'Make one more tool and tell everybody.', {}, async () => {
-  tool('grown', 'Came later.', {}, async () => text('grown'));
+tool('grow', 'Add a tool and notify the clients.', {}, async () => {
+  tool('grown', 'Was added later.', {}, async () => text('grown'));
   return text('one more');
 });
 

@@ -1,6 +1,6 @@
-"""A server of the stateless revision over stdio, with one tool for each thing a gateway has to pass on.
+"""A modern server over stdio, with one tool for each feature that a gateway forwards.
 
-`legacy_server.mjs` has the same tools for the revisions with a handshake.
+`legacy_server.mjs` has the same tools for the legacy era.
 """
 
 import os
@@ -40,17 +40,17 @@ async def add(a: int, b: int) -> int:
 
 @server.tool()
 async def steps(count: int, notes: str, ctx: Context) -> str:
-    """Report a number of steps; each next one begins when the client noted in `notes` that it heard of the last."""
+    """Report a number of steps; each one begins when the client recorded the previous one in `notes`."""
     for step in range(1, count + 1):
         await ctx.report_progress(step, count, f"step {step}")
-        while f"heard {step}" not in noted(notes):
+        while f"received {step}" not in noted(notes):
             await anyio.sleep(0.02)
     return f"{count} steps done"
 
 
 @server.tool()
 async def wait(notes: str) -> str:
-    """Wait until somebody cancels; what happens is written to the file `notes`."""
+    """Wait until the call is cancelled; the state is written to the file `notes`."""
     note(notes, "waiting")
     try:
         await anyio.sleep_forever()
@@ -68,7 +68,7 @@ async def die() -> str:
 
 @server.tool()
 async def greet(name: Annotated[Name, Resolve(ask_for_name)]) -> str:
-    """Greet the person who sits before the client."""
+    """Greet the user of the client."""
     return f"Hello {name.name}"
 
 
@@ -86,16 +86,16 @@ async def think(answer: Annotated[CreateMessageResult, Resolve(ask_model)]) -> s
 
 @server.tool()
 async def folders(roots: Annotated[ListRootsResult, Resolve(ask_for_roots)]) -> str:
-    """Tell which folders the client works in."""
+    """List the roots of the client."""
     return " ".join(str(root.uri) for root in roots.roots)
 
 
 @server.tool()
 async def grow(ctx: Context) -> str:
-    """Make one more tool and tell everybody."""
+    """Add a tool and notify the clients."""
 
     async def grown() -> str:
-        """Came later."""
+        """Was added later."""
         return "grown"
 
     server.add_tool(grown)

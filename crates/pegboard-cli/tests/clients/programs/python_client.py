@@ -1,7 +1,7 @@
-"""A client on the Python SDK that goes through all that a gateway has to do for it.
+"""A client with the Python SDK that uses every feature of the gateway.
 
-`python_client.py TASK` reads what it needs as one line of JSON from standard input and writes what it saw as
-one line of JSON: a table from step to observation, where a step that failed holds the error.
+`python_client.py TASK` reads its options as one line of JSON from standard input and writes its results as one line
+of JSON: an object from step to result; the result of a failed step is the error.
 """
 
 import json
@@ -15,10 +15,10 @@ import anyio
 import mcp_types as types
 from mcp import Client, StdioServerParameters
 
-# Sampling, roots and logging are deprecated in the newest revision, and still there.
+# Sampling, roots and logging are deprecated in the newest revision but still supported.
 warnings.simplefilter("ignore")
 
-PATIENCE = 30.0
+STEP_TIMEOUT_SECONDS = 30.0
 CROWD = 10
 seen: dict[str, Any] = {}
 
@@ -39,15 +39,15 @@ async def roots(_context: Any) -> types.ListRootsResult:
     return types.ListRootsResult(roots=[types.Root(uri="file:///home/ada", name="home")])
 
 
-def client(wish: dict[str, Any], address: str, **more: Any) -> Client:
-    place = wish[address]
-    if isinstance(place, str):
-        server: Any = place
+def client(options: dict[str, Any], address: str, **more: Any) -> Client:
+    target = options[address]
+    if isinstance(target, str):
+        server: Any = target
     else:
-        server = StdioServerParameters(command=place["command"], args=place["args"], env=place["env"])
+        server = StdioServerParameters(command=target["command"], args=target["args"], env=target["env"])
     return Client(
         server,
-        mode=wish["mode"],
+        mode=options["mode"],
         elicitation_callback=elicit,
         sampling_callback=sample,
         list_roots_callback=roots,
@@ -55,15 +55,15 @@ def client(wish: dict[str, Any], address: str, **more: Any) -> Client:
     )
 
 
-def words(result: types.CallToolResult) -> str:
+def text_of(result: types.CallToolResult) -> str:
     return "\n".join(block.text for block in result.content if block.type == "text")
 
 
 async def step(name: str, run: Callable[[], Awaitable[Any]]) -> None:
     try:
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(STEP_TIMEOUT_SECONDS):
             seen[name] = await run()
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong is what the test wants to see
+    except Exception as error:  # noqa: BLE001 - the test reports every failure
         seen[name] = {"failed": f"{type(error).__name__}: {error}"}
 
 
@@ -72,42 +72,42 @@ async def wait_for_note(file: str, what: str) -> None:
         await anyio.sleep(0.02)
 
 
-async def tour(wish: dict[str, Any]) -> None:
-    async with client(wish, "lazy") as it:
+async def tour(options: dict[str, Any]) -> None:
+    async with client(options, "lazy") as it:
         seen["revision"] = it.protocol_version
 
         async def tools() -> Any:
             return [tool.name for tool in (await it.list_tools()).tools]
 
         async def text(tool: str, arguments: dict[str, Any]) -> str:
-            return words(await it.call_tool(tool, arguments))
+            return text_of(await it.call_tool(tool, arguments))
 
         await step("tools", tools)
         await step("search", lambda: text("search_tools", {"query": "add two whole numbers"}))
         await step("list", lambda: text("list_available_tools", {}))
         await step("describe", lambda: text("get_tool_description", {"tool_name": "legacy__steps"}))
         for server in ("modern", "legacy"):
-            await calls(it, server, wish["notes"])
+            await calls(it, server, options["notes"])
             await questions(it, server)
         await reference_server(it)
         await offers(it)
 
 
 async def reference_server(it: Client) -> None:
-    """The same with the reference server, which was written by others."""
+    """The same calls with the reference server of the MCP project."""
 
     async def text(tool: str, arguments: dict[str, Any]) -> str:
-        return words(await it.call_tool(f"everything__{tool}", arguments))
+        return text_of(await it.call_tool(f"everything__{tool}", arguments))
 
     async def progress() -> Any:
-        heard: list[Any] = []
+        received: list[Any] = []
 
-        async def hear(progress: float, total: float | None, _message: str | None) -> None:
-            heard.append([int(progress), int(total or 0)])
+        async def on_progress(progress: float, total: float | None, _message: str | None) -> None:
+            received.append([int(progress), int(total or 0)])
 
         arguments = {"duration": 1, "steps": 2}
-        await it.call_tool("everything__trigger-long-running-operation", arguments, progress_callback=hear)
-        return heard[0]
+        await it.call_tool("everything__trigger-long-running-operation", arguments, progress_callback=on_progress)
+        return received[0]
 
     await step("everything: echo", lambda: text("echo", {"message": "hé"}))
     await step("everything: progress", progress)
@@ -119,13 +119,13 @@ async def reference_server(it: Client) -> None:
 
 async def calls(it: Client, server: str, notes: str) -> None:
     async def through_meta_tool() -> Any:
-        wish = {"tool_name": f"{server}__add", "arguments": {"a": 2, "b": 3}}
-        result = await it.call_tool("call_tool", wish)
-        return {"text": words(result), "structured": result.structured_content, "is_error": result.is_error}
+        options = {"tool_name": f"{server}__add", "arguments": {"a": 2, "b": 3}}
+        result = await it.call_tool("call_tool", options)
+        return {"text": text_of(result), "structured": result.structured_content, "is_error": result.is_error}
 
     async def by_name() -> Any:
         result = await it.call_tool(f"{server}__add", {"a": 20, "b": 3})
-        return {"text": words(result), "structured": result.structured_content, "is_error": result.is_error}
+        return {"text": text_of(result), "structured": result.structured_content, "is_error": result.is_error}
 
     async def wrong_arguments() -> Any:
         result = await it.call_tool(f"{server}__add", {"a": "two"})
@@ -139,17 +139,17 @@ async def calls(it: Client, server: str, notes: str) -> None:
         return "answered"
 
     async def progress(tool: str, arguments: dict[str, Any]) -> Any:
-        heard: list[Any] = []
+        received: list[Any] = []
 
-        async def hear(progress: float, total: float | None, message: str | None) -> None:
-            heard.append([int(progress), int(total or 0), message])
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            received.append([int(progress), int(total or 0), message])
             with open(file, "a", encoding="utf-8") as noted:
-                noted.write(f"heard {int(progress)}\n")
+                noted.write(f"received {int(progress)}\n")
 
         file = os.path.join(notes, f"{server}-{tool}")
-        wish = {"tool_name": f"{server}__{tool}", "arguments": {**arguments, "notes": file}}
-        result = await it.call_tool("call_tool", wish, progress_callback=hear)
-        return {"heard": heard, "text": words(result)}
+        options = {"tool_name": f"{server}__{tool}", "arguments": {**arguments, "notes": file}}
+        result = await it.call_tool("call_tool", options, progress_callback=on_progress)
+        return {"received": received, "text": text_of(result)}
 
     async def cancel() -> Any:
         file = os.path.join(notes, f"{server}-cancel")
@@ -158,18 +158,18 @@ async def calls(it: Client, server: str, notes: str) -> None:
             await wait_for_note(file, "waiting")
             group.cancel_scope.cancel()
         await wait_for_note(file, "cancelled")
-        return words(await it.call_tool(f"{server}__add", {"a": 4, "b": 4}))
+        return text_of(await it.call_tool(f"{server}__add", {"a": 4, "b": 4}))
 
     async def death() -> Any:
         result = await it.call_tool("call_tool", {"tool_name": f"{server}__die"})
-        told = result.structured_content or {}
+        error = result.structured_content or {}
         again = await it.call_tool(f"{server}__add", {"a": 5, "b": 5})
         return {
             "is_error": result.is_error,
-            "code": told.get("code"),
-            "reason": told.get("reason"),
-            "text": words(result),
-            "again": words(again),
+            "code": error.get("code"),
+            "reason": error.get("reason"),
+            "text": text_of(result),
+            "again": text_of(again),
         }
 
     await step(f"{server}: call_tool", through_meta_tool)
@@ -188,8 +188,8 @@ async def questions(it: Client, server: str) -> None:
         seen["asked"] = []
 
         async def ask(tool: str = tool) -> Any:
-            by_name = words(await it.call_tool(f"{server}__{tool}", {}))
-            wrapped = words(await it.call_tool("call_tool", {"tool_name": f"{server}/{tool}", "arguments": {}}))
+            by_name = text_of(await it.call_tool(f"{server}__{tool}", {}))
+            wrapped = text_of(await it.call_tool("call_tool", {"tool_name": f"{server}/{tool}", "arguments": {}}))
             return {"asked": seen["asked"], "by_name": by_name, "call_tool": wrapped}
 
         await step(f"{server}: {tool}", ask)
@@ -222,29 +222,29 @@ async def offers(it: Client) -> None:
         await step(f"{server}: read by template", lambda: read(f"pegboard://{server}/note://numbered/7"))
 
 
-async def changes(wish: dict[str, Any]) -> None:
-    """In a profile that lists every tool, a server that grows is told to the client."""
-    told = anyio.Event()
+async def changes(options: dict[str, Any]) -> None:
+    """In a profile that lists every tool, the client is notified when a server adds a tool."""
+    notified = anyio.Event()
 
-    async def hear(message: Any) -> None:
+    async def on_message(message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            told.set()
+            notified.set()
 
-    async with client(wish, "direct", message_handler=hear) as it:
+    async with client(options, "direct", message_handler=on_message) as it:
         async def names() -> list[str]:
             listed = await it.list_tools(cache_mode="refresh")
             return [tool.name for tool in listed.tools if tool.name.endswith("__grown")]
 
         async def grow() -> Any:
             before = await names()
-            # A server announces changes to those who listen, and it is listened to once it runs.
-            await it.call_tool(f"{wish['server']}__add", {"a": 1, "b": 1})
-            if wish["mode"] == "legacy":
-                await it.call_tool(f"{wish['server']}__grow", {})
-                await told.wait()
+            # A server notifies its subscribers, and Pegboard subscribes once the server runs.
+            await it.call_tool(f"{options['server']}__add", {"a": 1, "b": 1})
+            if options["mode"] == "legacy":
+                await it.call_tool(f"{options['server']}__grow", {})
+                await notified.wait()
             else:
                 async with it.listen(tools_list_changed=True) as changed:
-                    await it.call_tool(f"{wish['server']}__grow", {})
+                    await it.call_tool(f"{options['server']}__grow", {})
                     async for _event in changed:
                         break
             return {"before": before, "after": await names()}
@@ -252,11 +252,11 @@ async def changes(wish: dict[str, Any]) -> None:
         await step("grow", grow)
 
 
-async def restart(wish: dict[str, Any]) -> None:
-    """Calls before and after the gateway was started again; says `ready` between."""
-    async with client(wish, "lazy") as it:
+async def restart(options: dict[str, Any]) -> None:
+    """Calls before and after a restart of the gateway; prints `ready` in between."""
+    async with client(options, "lazy") as it:
         async def add() -> Any:
-            return words(await it.call_tool("modern__add", {"a": 1, "b": 1}))
+            return text_of(await it.call_tool("modern__add", {"a": 1, "b": 1}))
 
         await step("before", add)
         print("ready", flush=True)
@@ -264,20 +264,20 @@ async def restart(wish: dict[str, Any]) -> None:
         await step("after", add)
 
 
-async def crowd(wish: dict[str, Any]) -> None:
+async def crowd(options: dict[str, Any]) -> None:
     """Ten clients that call the same tool of a server that does not run yet."""
     answers: list[str] = []
     arrived = 0
-    everybody = anyio.Event()
+    all_connected = anyio.Event()
 
     async def one() -> None:
         nonlocal arrived
-        async with client(wish, "lazy") as it:
+        async with client(options, "lazy") as it:
             arrived += 1
             if arrived == CROWD:
-                everybody.set()
-            await everybody.wait()
-            answers.append(words(await it.call_tool("slow__work", {"text": "x"})))
+                all_connected.set()
+            await all_connected.wait()
+            answers.append(text_of(await it.call_tool("slow__work", {"text": "x"})))
 
     async def all_at_once() -> Any:
         async with anyio.create_task_group() as group:
@@ -290,10 +290,10 @@ async def crowd(wish: dict[str, Any]) -> None:
 
 async def main() -> None:
     tasks = {"tour": tour, "changes": changes, "restart": restart, "crowd": crowd}
-    wish = json.loads(sys.stdin.readline())
+    options = json.loads(sys.stdin.readline())
     try:
-        await tasks[sys.argv[1]](wish)
-    except BaseException as error:  # noqa: BLE001 - what was seen so far says where it went wrong
+        await tasks[sys.argv[1]](options)
+    except BaseException as error:  # noqa: BLE001 - the steps so far are still printed
         seen["failed"] = f"{type(error).__name__}: {error} {getattr(error, 'exceptions', '')}"
     print(json.dumps(seen), flush=True)
 

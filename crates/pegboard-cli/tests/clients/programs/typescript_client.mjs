@@ -1,7 +1,7 @@
 // A client with the TypeScript SDK that uses every feature of the gateway.
 //
-// `typescript_client.mjs TASK` reads what it needs as one line of JSON from standard input and writes what it
-// saw as one line of JSON: a table from step to observation, where a step that failed holds the error.
+// `typescript_client.mjs TASK` reads its options as one line of JSON from standard input and writes its results as
+// one line of JSON: an object from step to result; the result of a failed step is the error.
 // `mode` is `auto`, `legacy` or a revision for the second generation of the SDK, `first` for the first one.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
-const PATIENCE = 30_000;
+const STEP_TIMEOUT_MS = 30_000;
 const seen = {};
 let asked = [];
 
@@ -37,8 +37,8 @@ const identity = { name: 'test-client', version: '1.0.0' };
 const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {} };
 
 /** Connects; what differs between the two generations is all here. */
-async function connect({ mode, ...wish }, address, onToolsChanged) {
-  const place = wish[address];
+async function connect({ mode, ...options }, address, onToolsChanged) {
+  const target = options[address];
   const listChanged = onToolsChanged && { tools: { debounceMs: 0, autoRefresh: false, onChanged: onToolsChanged } };
   if (mode === 'first') {
     const { Client } = await load('sdk/client/index.js');
@@ -50,9 +50,9 @@ async function connect({ mode, ...wish }, address, onToolsChanged) {
     client.setRequestHandler(ElicitRequestSchema, answers['elicitation/create']);
     client.setRequestHandler(CreateMessageRequestSchema, answers['sampling/createMessage']);
     client.setRequestHandler(ListRootsRequestSchema, answers['roots/list']);
-    const transport = typeof place === 'string'
-      ? new StreamableHTTPClientTransport(new URL(place))
-      : new StdioClientTransport(place);
+    const transport = typeof target === 'string'
+      ? new StreamableHTTPClientTransport(new URL(target))
+      : new StdioClientTransport(target);
     await client.connect(transport);
     const call = (name, args, options) => client.callTool({ name, arguments: args }, CallToolResultSchema, options);
     return { client, call, transport, revision: () => client.transport?._protocolVersion ?? '2025-11-25' };
@@ -64,20 +64,20 @@ async function connect({ mode, ...wish }, address, onToolsChanged) {
   for (const [method, answer] of Object.entries(answers)) {
     client.setRequestHandler(method, async request => answer(request));
   }
-  const transport = typeof place === 'string'
-    ? new StreamableHTTPClientTransport(new URL(place))
-    : new StdioClientTransport(place);
+  const transport = typeof target === 'string'
+    ? new StreamableHTTPClientTransport(new URL(target))
+    : new StdioClientTransport(target);
   await client.connect(transport);
   const call = (name, args, options) => client.callTool({ name, arguments: args }, options);
   return { client, call, transport, revision: () => client.getNegotiatedProtocolVersion() };
 }
 
-const words = result => result.content.filter(block => block.type === 'text').map(block => block.text).join('\n');
+const textOf = result => result.content.filter(block => block.type === 'text').map(block => block.text).join('\n');
 
 async function step(name, run) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error('this took too long')), PATIENCE);
+    timer = setTimeout(() => reject(new Error('this took too long')), STEP_TIMEOUT_MS);
   });
   try {
     seen[name] = await Promise.race([run(), late]);
@@ -94,17 +94,17 @@ async function waitForNote(file, what) {
   }
 }
 
-async function tour(wish) {
-  const it = await connect(wish, 'lazy');
+async function tour(options) {
+  const it = await connect(options, 'lazy');
   const { client, call } = it;
-  const text = async (tool, args) => words(await call(tool, args));
+  const text = async (tool, args) => textOf(await call(tool, args));
   seen.revision = it.revision();
   await step('tools', async () => (await client.listTools()).tools.map(tool => tool.name));
   await step('search', () => text('search_tools', { query: 'add two whole numbers' }));
   await step('list', () => text('list_available_tools', {}));
   await step('describe', () => text('get_tool_description', { tool_name: 'legacy__steps' }));
   for (const server of ['modern', 'legacy']) {
-    await calls(it, server, wish.notes);
+    await calls(it, server, options.notes);
     await questions(it, server);
   }
   await referenceServer(it);
@@ -112,16 +112,16 @@ async function tour(wish) {
   await client.close();
 }
 
-/** The same with the reference server, which was written by others. */
+/** The same calls with the reference server of the MCP project. */
 async function referenceServer({ call }) {
-  const text = async (tool, args) => words(await call(`everything__${tool}`, args));
+  const text = async (tool, args) => textOf(await call(`everything__${tool}`, args));
   await step('everything: echo', () => text('echo', { message: 'hé' }));
   await step('everything: progress', async () => {
-    const heard = [];
-    const onprogress = ({ progress, total }) => total && heard.push([progress, total]);
+    const received = [];
+    const onprogress = ({ progress, total }) => total && received.push([progress, total]);
     // The last report may come together with the result, and then this SDK drops it.
     await call('everything__trigger-long-running-operation', { duration: 1, steps: 2 }, { onprogress });
-    return heard[0];
+    return received[0];
   });
   await step('everything: elicitation', () => text('trigger-elicitation-request', {}));
   await step('everything: sampling', () => text('trigger-sampling-request', { prompt: 'Where?' }));
@@ -129,14 +129,14 @@ async function referenceServer({ call }) {
 }
 
 async function calls({ call }, server, notes) {
-  const told = result => ({
-    text: words(result),
+  const summary = result => ({
+    text: textOf(result),
     structured: result.structuredContent ?? null,
     is_error: result.isError ?? false,
   });
   await step(`${server}: call_tool`, async () =>
-    told(await call('call_tool', { tool_name: `${server}__add`, arguments: { a: 2, b: 3 } })));
-  await step(`${server}: by name`, async () => told(await call(`${server}__add`, { a: 20, b: 3 })));
+    summary(await call('call_tool', { tool_name: `${server}__add`, arguments: { a: 2, b: 3 } })));
+  await step(`${server}: by name`, async () => summary(await call(`${server}__add`, { a: 20, b: 3 })));
   await step(`${server}: wrong arguments`, async () => {
     const result = await call(`${server}__add`, { a: 'two' });
     return { is_error: result.isError, reason: result.structuredContent?.reason };
@@ -150,17 +150,17 @@ async function calls({ call }, server, notes) {
     return 'answered';
   });
   const progress = async (tool, args) => {
-    const heard = [];
+    const received = [];
     const file = `${notes}/${server}-${tool}`;
     const onprogress = ({ progress, total, message }) => {
       // Without a total it is the SDK itself, which reports that it handles a request of the server.
       if (total === undefined) return;
-      heard.push([progress, total, message]);
-      appendFileSync(file, `heard ${progress}\n`);
+      received.push([progress, total, message]);
+      appendFileSync(file, `received ${progress}\n`);
     };
-    const wish = { tool_name: `${server}__${tool}`, arguments: { ...args, notes: file } };
-    const result = await call('call_tool', wish, { onprogress });
-    return { heard, text: words(result) };
+    const request = { tool_name: `${server}__${tool}`, arguments: { ...args, notes: file } };
+    const result = await call('call_tool', request, { onprogress });
+    return { received, text: textOf(result) };
   };
   await step(`${server}: progress`, () => progress('steps', { count: 3 }));
   await step(`${server}: progress after a question`, () => progress('interview', {}));
@@ -172,13 +172,13 @@ async function calls({ call }, server, notes) {
     controller.abort('the user changed their mind');
     await waiting;
     await waitForNote(file, 'cancelled');
-    return words(await call(`${server}__add`, { a: 4, b: 4 }));
+    return textOf(await call(`${server}__add`, { a: 4, b: 4 }));
   });
   await step(`${server}: death`, async () => {
     const result = await call('call_tool', { tool_name: `${server}__die` });
     const again = await call(`${server}__add`, { a: 5, b: 5 });
     const { code, reason } = result.structuredContent ?? {};
-    return { is_error: result.isError, code, reason, text: words(result), again: words(again) };
+    return { is_error: result.isError, code, reason, text: textOf(result), again: textOf(again) };
   });
 }
 
@@ -186,8 +186,8 @@ async function questions({ call }, server) {
   for (const tool of ['greet', 'think', 'folders']) {
     asked = [];
     await step(`${server}: ${tool}`, async () => {
-      const by_name = words(await call(`${server}__${tool}`, {}));
-      const wrapped = words(await call('call_tool', { tool_name: `${server}/${tool}`, arguments: {} }));
+      const by_name = textOf(await call(`${server}__${tool}`, {}));
+      const wrapped = textOf(await call('call_tool', { tool_name: `${server}/${tool}`, arguments: {} }));
       return { asked: [...asked], by_name, call_tool: wrapped };
     });
   }
@@ -210,10 +210,10 @@ async function offers({ client }) {
 }
 
 /** In a profile that lists every tool, the client is notified when a server adds a tool. */
-async function changes(wish) {
-  let tell;
-  const told = new Promise(resolve => (tell = resolve));
-  const { client, call } = await connect(wish, 'direct', tell);
+async function changes(options) {
+  let onChange;
+  const notified = new Promise(resolve => (onChange = resolve));
+  const { client, call } = await connect(options, 'direct', onChange);
   const grown = async () => {
     const { tools } = await client.listTools(undefined, { cacheMode: 'refresh' });
     return tools.map(tool => tool.name).filter(name => name.endsWith('__grown'));
@@ -221,18 +221,18 @@ async function changes(wish) {
   await step('grow', async () => {
     const before = await grown();
     // A server notifies its subscribers, and Pegboard subscribes once the server runs.
-    await call(`${wish.server}__add`, { a: 1, b: 1 });
-    await call(`${wish.server}__grow`, {});
-    await told;
+    await call(`${options.server}__add`, { a: 1, b: 1 });
+    await call(`${options.server}__grow`, {});
+    await notified;
     return { before, after: await grown() };
   });
   await client.close();
 }
 
 /** Calls before and after a restart of the gateway; prints `ready` in between. */
-async function restart(wish) {
-  const { client, call, transport } = await connect(wish, 'lazy');
-  const add = async () => words(await call('modern__add', { a: 1, b: 1 }));
+async function restart(options) {
+  const { client, call, transport } = await connect(options, 'lazy');
+  const add = async () => textOf(await call('modern__add', { a: 1, b: 1 }));
   await step('before', add);
   seen.session = transport.sessionId;
   console.log('ready');

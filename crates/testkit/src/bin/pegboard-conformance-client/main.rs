@@ -13,10 +13,6 @@
     reason = "reading a JSON value by key gives null, never a panic"
 )]
 #![allow(clippy::print_stderr, reason = "it prints errors")]
-#![allow(
-    clippy::result_large_err,
-    reason = "errors are rare and read by field; boxing them would only hide that"
-)]
 
 mod arguments;
 mod scenario;

@@ -131,9 +131,9 @@ impl<'a> ScenarioRun<'a> {
         for (key, request) in required.input_requests {
             let params = to_raw_value(&request["params"]).unwrap_or_default();
             let method = request["method"].as_str().unwrap_or_default();
-            if let Ok(answer) = self.user.ask(method, Some(&params)).await {
-                let answer = serde_json::from_str(answer.get()).unwrap_or_default();
-                responses.insert(key, answer);
+            if let Ok(response) = self.user.send_request(method, Some(&params)).await {
+                let response = serde_json::from_str(response.get()).unwrap_or_default();
+                responses.insert(key, response);
             }
         }
         InputResponses {

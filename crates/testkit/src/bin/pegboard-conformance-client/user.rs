@@ -1,8 +1,10 @@
 //! A user who accepts every form with its defaults.
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
 use pegboard_model::RpcError;
-use pegboard_upstream::Caller;
+use pegboard_upstream::{Caller, ClientCapabilities};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
@@ -14,8 +16,11 @@ impl Caller for AutoAcceptUser {
         "conformance"
     }
 
-    fn capabilities(&self) -> &str {
-        r#"{"elicitation":{"form":{}},"sampling":{},"roots":{}}"#
+    fn capabilities(&self) -> &ClientCapabilities {
+        static DECLARED: LazyLock<ClientCapabilities> = LazyLock::new(|| {
+            ClientCapabilities::parse(r#"{"elicitation":{"form":{}},"sampling":{},"roots":{}}"#)
+        });
+        &DECLARED
     }
 
     fn wants_progress(&self) -> bool {
@@ -30,7 +35,7 @@ impl Caller for AutoAcceptUser {
         eprintln!("message: {params}");
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: Option<&RawValue>,
@@ -38,7 +43,7 @@ impl Caller for AutoAcceptUser {
         let params: Value = params
             .and_then(|params| serde_json::from_str(params.get()).ok())
             .unwrap_or_default();
-        let answer = match method {
+        let response = match method {
             "elicitation/create" => json!({ "action": "accept", "content": filled_in(&params) }),
             "sampling/createMessage" => json!({
                 "role": "assistant",
@@ -47,7 +52,7 @@ impl Caller for AutoAcceptUser {
             }),
             _ => json!({ "roots": [] }),
         };
-        Ok(to_raw_value(&answer).unwrap_or_default())
+        Ok(to_raw_value(&response).unwrap_or_default())
     }
 }
 

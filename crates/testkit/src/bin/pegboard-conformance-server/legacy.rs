@@ -136,12 +136,12 @@ impl Session {
 
     async fn ask(&self, mut request: Value, sender: &EmissionSender) -> Result<Value, String> {
         let id = format!("request-{}", self.asked.fetch_add(1, Ordering::SeqCst));
-        let (answered, answer) = oneshot::channel();
+        let (answered, response) = oneshot::channel();
         lock(&self.waiting).insert(id.clone(), answered);
         request["jsonrpc"] = "2.0".into();
         request["id"] = id.clone().into();
         send(sender, request);
-        let reply = tokio::time::timeout(INPUT_TIMEOUT, answer).await;
+        let reply = tokio::time::timeout(INPUT_TIMEOUT, response).await;
         lock(&self.waiting).remove(&id);
         match reply {
             Ok(Ok(mut reply)) if reply.get("result").is_some() => Ok(reply["result"].take()),

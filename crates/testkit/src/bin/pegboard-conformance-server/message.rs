@@ -32,8 +32,8 @@ impl RpcError {
 }
 
 /// The response to a request.
-pub(crate) fn response(id: &Value, answer: Result<Value, RpcError>) -> Value {
-    match answer {
+pub(crate) fn response(id: &Value, response: Result<Value, RpcError>) -> Value {
+    match response {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(rpc_error) => {
             let mut error = json!({"code": rpc_error.code, "message": rpc_error.message});

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_is_the_wrong_one_it_says() {
+    fn every_malformed_shape_is_malformed_as_declared() {
         check(ResponseShape::Neither, r#"{"jsonrpc":"2.0","id":5}"#);
         check(
             ResponseShape::TextId,

@@ -137,15 +137,23 @@ impl StdioSession {
 
     fn during_call(&self, id: &Value, params: &Value) -> Vec<String> {
         let script = &self.server.script.call;
+        let arguments = &params["arguments"];
         pause(script.delay_ms);
         if let Some(token) = params["_meta"].get("progressToken") {
             for step in 1..=script.progress {
-                let params =
+                let mut params =
                     json!({"progressToken": token, "progress": step, "total": script.progress});
+                if script.echoes_in_messages {
+                    params["message"] = arguments.to_string().into();
+                }
                 send(
                     &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
                 );
             }
+        }
+        if script.echoes_in_messages {
+            let params = json!({"level": "info", "data": arguments});
+            send(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}));
         }
         script
             .client_requests

@@ -22,6 +22,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tower_service::Service;
 
+use crate::client_admin::{
+    ClientInfo, ConnectionChange, ConnectionPreview, ImportOutcome, ImportPreview, SecretHandling,
+};
 use crate::config_admin::{ConfigAdmin, NewServer, Project, ProjectView, TrustReview};
 use crate::logins::Logins;
 use crate::state::{WebParts, WebState};
@@ -222,6 +225,43 @@ impl ConfigAdmin for FakeConfigAdmin {
         _: &str,
         _: Option<Policy>,
     ) -> ToolResult<bool> {
+        unsupported()
+    }
+
+    async fn clients(&self) -> ToolResult<Vec<ClientInfo>> {
+        Ok(vec![ClientInfo {
+            client: "cursor".to_owned(),
+            name: "Cursor".to_owned(),
+            state: "direct".to_owned(),
+            direct: vec!["<b>bold</b>".to_owned()],
+            can_connect: true,
+            ..ClientInfo::default()
+        }])
+    }
+
+    async fn import_plan(&self) -> ToolResult<ImportPreview> {
+        Ok(ImportPreview::default())
+    }
+
+    async fn import(
+        &self,
+        _: &str,
+        _: Vec<String>,
+        _: SecretHandling,
+    ) -> ToolResult<ImportOutcome> {
+        unsupported()
+    }
+
+    async fn connection_plan(&self, _: &str, _: ConnectionChange) -> ToolResult<ConnectionPreview> {
+        unsupported()
+    }
+
+    async fn change_connection(
+        &self,
+        _: &str,
+        _: ConnectionChange,
+        _: &str,
+    ) -> ToolResult<ConnectionPreview> {
         unsupported()
     }
 

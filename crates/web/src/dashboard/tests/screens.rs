@@ -26,6 +26,7 @@ const PAGES: &[&str] = &[
     "/activity",
     "/context",
     "/connect",
+    "/import",
 ];
 
 fn notes() -> DashboardFixture {
@@ -33,7 +34,19 @@ fn notes() -> DashboardFixture {
 }
 
 #[tokio::test]
-async fn r_api_07_every_screen_is_a_whole_page_that_only_our_own_files_work_on() {
+async fn r_cfg_07_names_of_a_client_s_servers_are_text() {
+    let seen = notes().open("/connect").await;
+    assert!(
+        seen.text.contains("&lt;b&gt;bold&lt;/b&gt;"),
+        "{}",
+        seen.text
+    );
+    assert!(!seen.text.contains("<b>"), "{}", seen.text);
+    assert!(seen.text.contains("data-connect=\"cursor\""));
+}
+
+#[tokio::test]
+async fn r_api_07_every_screen_is_a_complete_page_that_loads_only_our_files() {
     let fixture = notes();
     for path in PAGES {
         let seen = fixture.open(path).await;
@@ -290,7 +303,7 @@ async fn r_ui_02_a_server_that_ended_by_itself_is_not_shown_as_fine() {
 }
 
 #[tokio::test]
-async fn r_ui_02_what_a_program_wrote_keeps_its_lines() {
+async fn r_ui_02_stderr_of_a_program_keeps_its_lines() {
     let (spec, mut record) = known("notes", &[tool_json("add")]);
     let message = "server `notes` ended; the last lines of its stderr:\n  Error: <b>\n  second";
     let error = ToolError::new(Reason::ServerExited, message);
@@ -461,7 +474,7 @@ async fn r_sec_07_the_trust_dialog_shows_everything_that_runs_and_what_it_receiv
 }
 
 #[tokio::test]
-async fn r_sec_07_what_cannot_be_shown_completely_has_no_button() {
+async fn r_sec_07_a_review_that_cannot_be_shown_completely_has_no_button() {
     let fixture = untrusted(json!({"command": "sh", "env": {"X": "x".repeat(60_000)}}));
     let text = fixture.open("/servers/notes").await.text;
     assert!(text.contains("It cannot be trusted"), "{text}");

@@ -1,0 +1,5 @@
+//! Importing servers from clients' files.
+
+mod machine;
+mod plans;
+mod safety;

@@ -1,0 +1,73 @@
+//! Starts the background process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use pegboard_config::Environment;
+use pegboard_upstream::start_background;
+
+use super::COMMAND;
+
+/// The line with which the process reports that clients can connect.
+pub(super) const READY: &str = "ready";
+/// Maximum length of the error that a process reports instead.
+const REPORT_BYTES: u64 = 4096;
+
+/// Starts the process and waits until clients can connect to it. The error is the process's own text.
+pub(super) fn start_process(environment: &Environment) -> Result<(), String> {
+    let program = std::env::current_exe()
+        .map_err(|error| format!("the path of this program is unknown: {error}"))?;
+    if let Some(scope) = user_scope(environment) {
+        let path = program.to_string_lossy().into_owned();
+        let arguments = [
+            "--user",
+            "--scope",
+            "--collect",
+            "--quiet",
+            "--",
+            &path,
+            COMMAND,
+        ];
+        if start_background(&scope, &arguments).is_ok_and(|child| report(child).is_ok()) {
+            return Ok(());
+        }
+        // Without a working user manager the process starts directly.
+    }
+    let child = start_background(&program, &[COMMAND])
+        .map_err(|error| format!("cannot start the background process: {error}"))?;
+    report(child)
+}
+
+/// Reads the first line of the process: that it is ready, or why not.
+fn report(mut child: Child) -> Result<(), String> {
+    let mut line = String::new();
+    if let Some(output) = child.stdout.take() {
+        let _ = BufReader::new(output.take(REPORT_BYTES)).read_line(&mut line);
+    }
+    match line.trim_end() {
+        READY => Ok(()),
+        reason => {
+            // It has ended or is about to.
+            let _ = child.wait();
+            Err(match reason {
+                "" => "the background process ended without a message".to_owned(),
+                reason => reason.to_owned(),
+            })
+        }
+    }
+}
+
+/// Returns `systemd-run` if a systemd of the user is running. A process in a scope of its own is not ended together
+/// with the terminal or the client that happened to start it.
+fn user_scope(environment: &Environment) -> Option<PathBuf> {
+    let manager = super::runtime_dir(environment)?.join("systemd/private");
+    if !manager.exists() {
+        return None;
+    }
+    let path = environment.vars.get("PATH")?;
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders
+        .map(|folder| folder.join("systemd-run"))
+        .find(|file: &PathBuf| Path::is_file(file))
+}

@@ -1,0 +1,239 @@
+//! The views of the background process: one hub for each set of config files, project and variables.
+//!
+//! Clients with the same view share a hub. The hubs of all views share their servers through the pool.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pegboard::{Builder, Configuration, Pegboard};
+use pegboard_background::Hello;
+use pegboard_config::{Environment, MentionedVariables};
+use pegboard_gateway::Gateway;
+use pegboard_model::ToolResult;
+use pegboard_upstream::inherited_variables;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::commands::{open_unread, run_background_tasks};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// How long a view without clients is kept, so that a client that restarts finds its servers running.
+const UNUSED_VIEW_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Variables of terminals and logins, which servers get but which do not make a different view.
+const NOISE: &[&str] = &["COLORTERM", "LANGUAGE", "NO_COLOR", "TERM"];
+/// Prefixes of such variables.
+const NOISE_PREFIXES: &[&str] = &["XDG_SESSION_", "XDG_VTNR", "XDG_SEAT"];
+
+/// What makes two clients use the same hub.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct ViewKey {
+    config_dir: PathBuf,
+    home: PathBuf,
+    config: Option<PathBuf>,
+    /// The project, or the folder of the client if it has none: `${project}` stands for it.
+    project: PathBuf,
+    strict: bool,
+    variables: BTreeMap<String, String>,
+}
+
+/// An open configuration and its clients.
+pub(super) struct View {
+    pub(super) pegboard: Arc<Pegboard>,
+    pub(super) gateway: Gateway,
+    /// Notes for each client, for example problems in config files.
+    pub(super) notes: Vec<String>,
+    clients: AtomicUsize,
+    unused_since: Mutex<Instant>,
+    tasks: AbortHandle,
+}
+
+/// A client's use of a view. Dropping it ends the use.
+pub(super) struct ViewUse(Arc<View>);
+
+/// All open views.
+pub(super) struct Views {
+    state: PathBuf,
+    output: Output,
+    open: Mutex<HashMap<ViewKey, Arc<View>>>,
+}
+
+impl Views {
+    pub(super) fn new(state: PathBuf, output: Output) -> Self {
+        Self {
+            state,
+            output,
+            open: Mutex::default(),
+        }
+    }
+
+    /// Returns the variables that the view of a client may depend on.
+    ///
+    /// # Errors
+    /// Fails if the state folder cannot be used.
+    pub(super) fn needed_variables(&self, hello: &Hello) -> ToolResult<MentionedVariables> {
+        let configuration = self.builder(hello, BTreeMap::new()).load()?;
+        let mut mentioned = configuration.loaded.mentioned_variables();
+        let (names, prefixes) = inherited_variables();
+        mentioned
+            .names
+            .extend(names.iter().map(|name| (*name).to_owned()));
+        mentioned.prefixes.extend(prefixes);
+        Ok(mentioned)
+    }
+
+    /// Returns the view of a client, and opens it if it is the first one.
+    ///
+    /// # Errors
+    /// Fails if the client's files cannot be used; the client then reports it itself.
+    pub(super) fn get_or_open(
+        &self,
+        hello: &Hello,
+        variables: BTreeMap<String, String>,
+    ) -> Result<ViewUse, Failure> {
+        let builder = self.builder(hello, variables.clone());
+        let configuration = builder.load()?;
+        let key = ViewKey {
+            config_dir: hello.config_dir.clone(),
+            home: hello.home.clone(),
+            config: hello.config.clone(),
+            project: configuration
+                .loaded
+                .project
+                .clone()
+                .unwrap_or(hello.folder.clone()),
+            strict: hello.strict,
+            variables: without_noise(variables),
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = open.get(&key) {
+            return Ok(ViewUse::new(view.clone()));
+        }
+        let view = Arc::new(self.open_view(hello, builder, configuration)?);
+        open.insert(key, view.clone());
+        Ok(ViewUse::new(view))
+    }
+
+    /// Closes the views that no client has used for a while.
+    pub(super) async fn close_unused(&self) {
+        let is_unused = |view: &Arc<View>| {
+            let since = *view
+                .unused_since
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            view.clients.load(Ordering::Acquire) == 0 && since.elapsed() >= UNUSED_VIEW_TIMEOUT
+        };
+        self.close(is_unused).await;
+    }
+
+    /// Closes all views, and with them every server.
+    pub(super) async fn close_all(&self) {
+        self.close(|_| true).await;
+    }
+
+    /// All open views.
+    pub(super) fn all(&self) -> Vec<Arc<View>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.values().cloned().collect()
+    }
+
+    async fn close(&self, condition: impl Fn(&Arc<View>) -> bool) {
+        let closing: Vec<Arc<View>> = {
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let closing = open.extract_if(|_, view| condition(view));
+            closing.map(|(_, view)| view).collect()
+        };
+        for view in closing {
+            view.tasks.abort();
+            view.gateway.close();
+            view.pegboard.shut_down().await;
+        }
+    }
+
+    fn open_view(
+        &self,
+        hello: &Hello,
+        builder: Builder,
+        configuration: Configuration,
+    ) -> Result<View, Failure> {
+        let notes = crate::commands::notes_of(hello, &configuration)?;
+        let pegboard = Arc::new(open_unread(configuration, builder, &self.output)?);
+        let gateway = pegboard.gateway();
+        let tasks = {
+            let (pegboard, gateway) = (pegboard.clone(), gateway.clone());
+            let output = self.output.clone();
+            tokio::spawn(async move { run_background_tasks(&pegboard, &gateway, &output).await })
+        };
+        Ok(View {
+            pegboard,
+            gateway,
+            notes,
+            clients: AtomicUsize::new(0),
+            unused_since: Mutex::new(Instant::now()),
+            tasks: tasks.abort_handle(),
+        })
+    }
+
+    /// Returns a builder that reads the client's files with the client's variables.
+    fn builder(&self, hello: &Hello, mut variables: BTreeMap<String, String>) -> Builder {
+        let mut set = |name: &str, path: &PathBuf| {
+            variables.insert(name.to_owned(), path.to_string_lossy().into_owned());
+        };
+        set("PEGBOARD_CONFIG_DIR", &hello.config_dir);
+        set("PEGBOARD_STATE_DIR", &self.state);
+        let mut builder = Pegboard::builder().environment(Environment {
+            vars: variables,
+            home: hello.home.clone(),
+            working_dir: hello.folder.clone(),
+        });
+        if let Some(file) = &hello.config {
+            builder = builder.config_file(file);
+        }
+        if let Some(project) = &hello.project {
+            builder = builder.project(project);
+        }
+        match hello.strict {
+            true => builder.strict(),
+            false => builder,
+        }
+    }
+}
+
+fn without_noise(mut variables: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    variables.retain(|name, _| {
+        let has_prefix = NOISE_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+        !NOISE.contains(&name.as_str()) && !has_prefix
+    });
+    variables
+}
+
+impl ViewUse {
+    fn new(view: Arc<View>) -> Self {
+        view.clients.fetch_add(1, Ordering::AcqRel);
+        Self(view)
+    }
+}
+
+impl std::ops::Deref for ViewUse {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.0
+    }
+}
+
+impl Drop for ViewUse {
+    fn drop(&mut self) {
+        let mut since = self
+            .0
+            .unused_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *since = Instant::now();
+        self.0.clients.fetch_sub(1, Ordering::AcqRel);
+    }
+}

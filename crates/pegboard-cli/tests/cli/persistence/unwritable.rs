@@ -85,7 +85,7 @@ fn r_store_05_lists_not_stored_because_of_a_full_disk_are_reported() {
 }
 
 #[test]
-fn r_store_05_what_is_stored_can_be_read_in_a_read_only_folder() {
+fn r_store_05_stored_data_can_be_read_in_a_read_only_folder() {
     if !can_mount() {
         return;
     }
@@ -122,22 +122,17 @@ fn r_store_05_serve_starts_with_a_token_that_cannot_be_stored() {
         let home = Home::new();
         home.add_example("example");
         let mut served = Running::of(command(&home, mount, &["serve", "--port", "0", "--json"]));
-        served.wait_for("\"token\"");
-        served.wait_for("\n}");
-        let output = served.output();
-        let start = output.find("{\n").unwrap();
-        let end = output.find("\n}").unwrap() + 2;
-        let greeting: Value = serde_json::from_str(&output[start..end]).unwrap();
-        assert_eq!(greeting["token_file"], Value::Null, "{output}");
+        let greeting = served.json();
+        assert_eq!(greeting["token_file"], Value::Null, "{greeting}");
         let (url, token) = (&greeting["url"], &greeting["token"]);
         let (url, token) = (url.as_str().unwrap(), token.as_str().unwrap());
         let call = json!({"name": "example__add_numbers", "arguments": {"a": 1, "b": 2}});
-        let (status, answer) = mcp(url, token, "tools/call", call);
-        assert_eq!(status, 200, "{answer}");
-        assert!(answer["result"].is_object(), "{answer}");
+        let (status, response) = mcp(url, token, "tools/call", call);
+        assert_eq!(status, 200, "{response}");
+        assert!(response["result"].is_object(), "{response}");
         let (status, _) = mcp(url, "wrong", "tools/list", json!({}));
         assert_eq!(status, 401);
-        assert!(output.contains("not stored"), "{output}");
+        served.wait_for("not stored");
         served.signal("-TERM");
         assert!(served.wait().success());
         home.assert_nothing_runs();

@@ -53,7 +53,8 @@ pub use recorder::{
 pub use refresh::{RefreshOnStart, StaleRefresh};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
-    has_url_secret, is_secret_name, plaintext_secret, secret_arguments, secret_parts,
+    has_url_secret, is_secret_name, names_a_secret, plaintext_secret, secret_arguments,
+    secret_parts,
 };
 pub use secret_patterns::{KeyCharacters, PEM_START, SECRET_PATTERNS, SecretPattern, find_secrets};
 pub use server::{

@@ -18,7 +18,7 @@ const SECRET_WORDS: &[&str] = &[
 
 use crate::secret_patterns::find_secrets;
 
-/// Parts that clearly mean a secret. `--env production` causes no warning, `--token x` does.
+/// Parts of names that clearly mean a secret. `--env production` causes no warning, `--token x` does.
 const CERTAIN_WORDS: &[&str] = &[
     "token",
     "secret",
@@ -101,12 +101,25 @@ pub fn plaintext_secret<'a>(before: Option<&str>, arg: &'a str) -> Option<&'a st
     (follows && is_value(arg)).then_some(arg)
 }
 
+/// Ends of names that say where a secret is or what kind it has, not what it is.
+const PLACE_ENDS: &[&str] = &["file", "path", "dir", "url", "name", "id", "type"];
+
 fn is_certain(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
-    let is_file = ["file", "path", "dir", "url", "name", "id"]
-        .iter()
-        .any(|end| name.ends_with(end));
-    !is_file && CERTAIN_WORDS.iter().any(|word| name.contains(word))
+    plain_secret_name(name).is_some_and(|name| CERTAIN_WORDS.iter().any(|word| name.contains(word)))
+}
+
+/// Whether a variable, header or parameter of this name holds a secret.
+pub fn names_a_secret(name: &str) -> bool {
+    let ends = ["key", "pat", "auth", "authorization"];
+    is_certain(name)
+        || plain_secret_name(name).is_some_and(|name| ends.iter().any(|end| name.ends_with(end)))
+}
+
+/// A name in lower case without separators; `None` if it tells the place of a secret.
+fn plain_secret_name(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
+    let is_place = PLACE_ENDS.iter().any(|end| name.ends_with(end));
+    (!is_place).then_some(name)
 }
 
 /// User and password of a URL.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pegboard_model::{Secret, find_secrets, plaintext_secret};
+use pegboard_model::{Secret, find_secrets, names_a_secret, plaintext_secret};
 
 use super::value::{ImportValue, ValuePart, slug};
 
@@ -20,28 +20,6 @@ pub(super) enum SecretPlace<'a> {
 
 /// Shortest value of a secret's name that counts as a secret.
 const MIN_SECRET: usize = 4;
-
-/// Parts of names of variables and headers that contain secrets.
-const SECRET_NAMES: &[&str] = &[
-    "token",
-    "secret",
-    "passw",
-    "passphrase",
-    "pwd",
-    "bearer",
-    "credential",
-    "cookie",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "authorization",
-];
-
-/// Ends of such names.
-const SECRET_ENDS: &[&str] = &["key", "pat", "auth"];
-
-/// Ends of names that tell where a secret is, not what it is.
-const PLACE_ENDS: &[&str] = &["file", "path", "dir", "url", "name", "id", "type"];
 
 /// Splits off everything in a value that looks like a secret.
 pub(super) fn mark_secrets(value: ImportValue, place: SecretPlace<'_>) -> ImportValue {
@@ -85,7 +63,7 @@ fn split(text: &str, place: SecretPlace<'_>, is_plain: bool, parts: &mut Vec<Val
 fn secret_ranges(text: &str, place: SecretPlace<'_>) -> Vec<Range<usize>> {
     match place {
         SecretPlace::Bearer => std::iter::once(0..text.len()).collect(),
-        SecretPlace::Named(name) if is_secret_name(name) => {
+        SecretPlace::Named(name) if names_a_secret(name) => {
             let start = scheme_length(text);
             let is_long = text.len() - start >= MIN_SECRET;
             let is_path = text.starts_with(['/', '.', '~']);
@@ -112,7 +90,7 @@ fn scheme_length(text: &str) -> usize {
 
 fn argument_range(before: Option<&str>, text: &str) -> Option<Range<usize>> {
     if let Some((name, value)) = text.split_once(": ")
-        && is_secret_name(name)
+        && names_a_secret(name)
         && !value.is_empty()
     {
         let start = name.len() + 2;
@@ -182,7 +160,7 @@ fn command_ranges(text: &str) -> Vec<Range<usize>> {
         };
         let named = before.filter(|(name, _)| {
             let name = name.strip_suffix(':').or(name.strip_suffix('='));
-            name.is_some_and(is_secret_name)
+            name.is_some_and(names_a_secret)
         });
         if named.is_some() && is_scheme(word) {
             at += length;
@@ -257,7 +235,7 @@ fn url_ranges(text: &str) -> Vec<Range<usize>> {
     let parameters = text.get(query..).unwrap_or_default();
     for pair in parameters.split(['&', '#']) {
         if let Some((name, value)) = pair.split_once('=')
-            && is_secret_name(name)
+            && names_a_secret(name)
             && value.len() >= MIN_SECRET
         {
             let start = at + name.len() + 1;
@@ -266,15 +244,6 @@ fn url_ranges(text: &str) -> Vec<Range<usize>> {
         at += pair.len() + 1;
     }
     ranges
-}
-
-/// Whether a variable, header or parameter of this name contains a secret.
-pub(super) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
-    let is_place = PLACE_ENDS.iter().any(|end| name.ends_with(end));
-    !is_place
-        && (SECRET_NAMES.iter().any(|part| name.contains(part))
-            || SECRET_ENDS.iter().any(|end| name.ends_with(end)))
 }
 
 /// The words for a secret's name.

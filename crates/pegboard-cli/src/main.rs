@@ -67,7 +67,12 @@ pub(crate) fn hide_memory() {
 }
 
 fn run() -> ExitCode {
-    let read = fast_args::parse().map_or_else(Arguments::try_parse, Ok);
+    let read = fast_args::parse()
+        .map_or_else(Arguments::try_parse, Ok)
+        .or_else(|error| {
+            let words = commands::add::with_separator(std::env::args_os());
+            words.map_or(Err(error), Arguments::try_parse_from)
+        });
     let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => {

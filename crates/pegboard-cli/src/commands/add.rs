@@ -167,10 +167,35 @@ fn refuse_command(args: &AddArgs, name: &ServerName) -> CommandResult {
     ))
 }
 
+/// Returns the words of `pegboard add NAME COMMAND …` with the `--` that is missing before the command, as other
+/// programs accept it. Returns `None` for anything else.
+pub(crate) fn with_separator(
+    words: impl Iterator<Item = std::ffi::OsString>,
+) -> Option<Vec<std::ffi::OsString>> {
+    let mut words: Vec<_> = words.collect();
+    let [_, command, name, program, _, ..] = words.as_slice() else {
+        return None;
+    };
+    let is_option = name.to_str()?.starts_with('-');
+    let program = program.to_str()?;
+    if command != "add" || is_option || words.iter().any(|word| word == "--") {
+        return None;
+    }
+    if program.contains("://") || !(is_program(program) || is_file_path(program)) {
+        return None;
+    }
+    words.insert(3, "--".into());
+    Some(words)
+}
+
 /// Returns true if `word` is a program in `PATH`.
 fn is_program(word: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     !word.contains('/') && std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
+}
+
+fn is_file_path(word: &str) -> bool {
+    word.contains('/') && std::path::Path::new(word).is_file()
 }
 
 /// Makes a relative path absolute, because the config file is in another directory.

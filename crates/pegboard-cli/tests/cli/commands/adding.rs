@@ -26,6 +26,25 @@ fn r_disc_07_add_discovers_at_once_and_prints_the_result() {
 }
 
 #[test]
+fn r_cli_01_the_separator_before_the_command_can_be_omitted() {
+    let home = Home::new();
+    // Options behind the program belong to it.
+    home.run(&["add", "ex", PEGBOARD, "--quiet", "example-server"])
+        .ok();
+    let row = home.run(&["list", "--json"]).ok().json()["servers"][0].clone();
+    assert_eq!(row["tools"], EXAMPLE_TOOLS);
+    assert!(
+        row["command"]
+            .as_str()
+            .unwrap()
+            .ends_with("--quiet example-server"),
+        "{row}"
+    );
+    let other = home.run(&["add", "x", "example.test/mcp", "--baerer", "t"]);
+    assert!(other.exits(2).stderr.contains("--baerer"));
+}
+
+#[test]
 fn r_disc_04_a_server_that_fails_at_once_stays_configured_with_its_reason() {
     let home = Home::new();
     let run = home

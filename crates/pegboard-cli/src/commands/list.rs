@@ -122,7 +122,8 @@ pub(super) fn state_of(entry: &ServerEntry) -> (Paint, &'static str) {
         (_, TrustState::Pending, _) => (Paint::Warn, "pending"),
         (_, TrustState::Changed, _) => (Paint::Warn, "changed"),
         (_, _, DiscoveryStatus::Failed) => (Paint::Bad, "failed"),
-        (_, _, DiscoveryStatus::Success) if entry.stale => (Paint::Warn, "stale"),
+        // Past its TTL, which is no fault of a server that is not running.
+        (_, _, DiscoveryStatus::Success) if entry.stale => (Paint::Dim, "cached"),
         (_, _, DiscoveryStatus::Success) => (Paint::Good, "known"),
         (_, _, DiscoveryStatus::Never) => (Paint::Dim, "undiscovered"),
         (_, _, DiscoveryStatus::Discovering) => (Paint::Warn, "discovering"),

@@ -7,7 +7,7 @@ use pegboard_config::{
     DefinitionWarning, TrustReview, command_line, definition_warnings, masked_command_line,
 };
 use pegboard_hub::SystemClock;
-use pegboard_model::{Clock, Rejection, ServerRecord, TrustState, UntrustedText};
+use pegboard_model::{Clock, DiscoveryStatus, Rejection, ServerRecord, TrustState, UntrustedText};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, load_config, open, reading, server_name};
@@ -37,7 +37,7 @@ struct Document<'a> {
     connect_timeout_ms: u128,
     call_timeout_ms: u128,
     idle_timeout_ms: u128,
-    status: pegboard_model::DiscoveryStatus,
+    status: DiscoveryStatus,
     stale: bool,
     last_discovered: Option<u64>,
     last_attempt: Option<u64>,
@@ -138,7 +138,11 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
             format!(
                 "{}{}",
                 entry.status().as_str(),
-                if entry.stale { ", stale" } else { "" }
+                match (entry.stale, entry.status()) {
+                    (true, DiscoveryStatus::Failed) => ", stale",
+                    (true, _) => ", cached",
+                    (false, _) => "",
+                }
             ),
         ),
         ("discovered", ago(now, record.discovered_at)),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use pegboard_catalog::{Catalog, ListingFilter, write_listing};
-use pegboard_model::{TrustState, UntrustedText};
+use pegboard_model::{DiscoveryStatus, TrustState, UntrustedText};
 
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
@@ -67,7 +67,7 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> CommandR
             let mut summary = UntrustedText::new(tool.summary()).to_string();
             if !tool.enabled() {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(disabled)"));
-            } else if tool.stale() {
+            } else if tool.status() == DiscoveryStatus::Failed {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(stale)"));
             }
             if let Some(note) = tool.note() {

@@ -6,7 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
-use pegboard_model::{ServerName, ShareScope, TrustState};
+use pegboard_model::{DiscoveryStatus, ServerName, ShareScope, TrustState};
 
 use super::Pages;
 use super::components::{empty, failure};
@@ -130,7 +130,12 @@ fn facts(
                 dt { "State" } dd { (status.render()) }
                 dt { "Discovery" } dd {
                     (entry.status().as_str())
-                    @if entry.stale { " " span.chip.warn { "stale" } }
+                    @if entry.stale {
+                        @match entry.status() {
+                            DiscoveryStatus::Failed => { " " span.chip.warn { "stale" } }
+                            _ => { " " span.chip { "cached" } }
+                        }
+                    }
                     span.faint { " · last success " (Ago { now, then: record.discovered_at }) }
                     @if record.attempted_at != record.discovered_at {
                         span.faint { " · last attempt " (Ago { now, then: record.attempted_at }) }

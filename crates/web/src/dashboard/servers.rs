@@ -14,7 +14,7 @@ use super::display::{Ago, line, thousands};
 use super::icons::{Icon, icon};
 use super::page::{Page, Section, heading_with_actions};
 use super::request::PageRequest;
-use super::status::{CRASHED, ServerStatus, policy_chip};
+use super::status::{CACHED, CRASHED, ServerStatus, policy_chip};
 use super::{Pages, add_server};
 
 /// Page size.
@@ -22,7 +22,7 @@ const ROWS: usize = 100;
 
 /// The filters by state, with the status labels of each.
 const STATES: &[(&str, &[&str])] = &[
-    ("known", &["known", "known, stale"]),
+    ("known", &["known", CACHED]),
     ("running", &["running", "busy"]),
     ("failed", &["failed", CRASHED]),
     ("not trusted", &["not trusted", "changed, not trusted"]),

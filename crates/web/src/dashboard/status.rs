@@ -27,6 +27,8 @@ impl Tone {
     }
 }
 
+/// The label of a server whose list is past its TTL. Nothing is wrong with it.
+pub(crate) const CACHED: &str = "known, cached";
 /// The label of a server whose process ended unexpectedly.
 pub(crate) const CRASHED: &str = "crashed";
 
@@ -61,7 +63,7 @@ impl ServerStatus {
             (_, _, _, RunState::Running) => idle("running", Tone::Run),
             _ if health.crashed_at.is_some() => idle(CRASHED, Tone::Warn),
             (_, _, DiscoveryStatus::Never, _) => idle("undiscovered", Tone::Off),
-            _ if entry.stale => idle("known, stale", Tone::Warn),
+            _ if entry.stale => idle(CACHED, Tone::Ok),
             _ => idle("known", Tone::Ok),
         }
     }
@@ -98,7 +100,6 @@ pub(crate) fn tool_status(view: &ToolView<'_>) -> (&'static str, Tone) {
     match view.status() {
         DiscoveryStatus::Failed => ("server failed", Tone::Bad),
         DiscoveryStatus::Discovering => ("discovering", Tone::Run),
-        _ if view.stale() => ("stale", Tone::Warn),
         _ => ("offered", Tone::Ok),
     }
 }

@@ -27,10 +27,9 @@ const WORDS: usize = 8;
 /// Includes tools that are not offered.
 const EVERY_STATE: &str = "all";
 /// The filters by status; by default only offered tools are shown.
-const STATES: [&str; 6] = [
+const STATES: [&str; 5] = [
     EVERY_STATE,
     "not offered",
-    "stale",
     "deprecated",
     "look-alike name",
     "server failed",

@@ -80,16 +80,9 @@ impl Client {
     }
 }
 
-fn sharing_home() -> Home {
-    let mut home = Home::with_example();
-    home.set("PEGBOARD_SHARE", "on");
-    home.set("PEGBOARD_BACKGROUND_IDLE", "1");
-    home
-}
-
 #[test]
 fn r_share_01_clients_that_start_at_once_share_one_process_that_ends_when_idle() {
-    let home = sharing_home();
+    let home = Home::with_example();
     let mut clients: Vec<Client> = (0..10).map(|_| Client::start(&home)).collect();
     clients.iter_mut().for_each(Client::open);
     let process = find_process(&home.state()).expect("a background process");
@@ -112,7 +105,7 @@ fn r_share_01_clients_that_start_at_once_share_one_process_that_ends_when_idle()
 
 #[test]
 fn r_share_04_a_killed_process_is_replaced_and_every_request_gets_one_response() {
-    let home = sharing_home();
+    let home = Home::with_example();
     let mut client = Client::start(&home);
     client.open();
     assert_eq!(client.add(1, 2)["result"]["structuredContent"]["sum"], 3);
@@ -136,7 +129,7 @@ fn r_share_04_a_killed_process_is_replaced_and_every_request_gets_one_response()
 
 #[test]
 fn r_share_01_a_client_that_cannot_share_is_served_alone() {
-    let home = sharing_home();
+    let home = Home::with_example();
     // The file with the lock under which the process is started cannot be opened.
     home.write("state/process.start/in-the-way", "");
     let mut client = Client::start(&home);

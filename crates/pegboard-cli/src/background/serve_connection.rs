@@ -1,4 +1,4 @@
-//! Serves one connection to the background process.
+//! Serves one connection to the process.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,14 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use pegboard_background::{
-    Confinement, ControlMessage, Hello, PROTOCOLS, Peer, Reply, Request, Variables, read_message,
-    receive_request, write_message,
+    Confinement, ControlMessage, Hello, Peer, ProcessKind, ProcessPhase, Reply, Request, Variables,
+    common_protocol, read_message, receive_request, write_message,
 };
 use pegboard_gateway::stdio::{ResumedSession, run_shared};
 use tokio::net::unix::pipe;
 
-use super::clients::Client;
+use super::clients::{Client, ClientKind};
 use super::process::Process;
+use super::views::{Notes, ViewUse};
 
 /// How long a client may take for each message until it is served.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,24 +28,27 @@ pub(super) async fn serve(process: &Process, stream: UnixStream) {
     let Ok((stream, request, descriptors)) = receive(stream).await else {
         return;
     };
+    if let Some(reason) = refusal(peer) {
+        return reply(stream, Reply::Alone { reason }).await;
+    }
     match request {
         Request::Serve(hello) => {
             if let Some(descriptors) = descriptors {
                 serve_client(process, *hello, descriptors, stream, peer).await;
             }
         }
+        Request::Call(command) => super::serve_call::run(process, *command, stream, peer).await,
         Request::Status => {
-            reply(
-                stream,
-                Reply::Status {
-                    status: process.status().await,
-                },
-            )
-            .await
+            let status = Box::new(process.status());
+            reply(stream, Reply::Status { status }).await;
         }
         Request::Stop => {
             reply(stream, Reply::Stopping).await;
             process.stop();
+        }
+        Request::Retire if process.kind == ProcessKind::Foreground => {
+            let reason = "the process runs in the foreground".to_owned();
+            reply(stream, Reply::Alone { reason }).await;
         }
         Request::Retire => {
             process.retire();
@@ -66,7 +70,7 @@ async fn receive(mut stream: UnixStream) -> io::Result<Received> {
     .await
 }
 
-async fn reply(mut stream: UnixStream, reply: Reply) {
+pub(super) async fn reply(mut stream: UnixStream, reply: Reply) {
     // A client that does not wait for the reply does not need it.
     let _ = blocking(move || write_message(&mut stream, &reply)).await;
 }
@@ -78,41 +82,46 @@ async fn serve_client(
     stream: UnixStream,
     peer: Peer,
 ) {
-    if process.is_replaced() {
-        process.retire();
-        return reply(stream, Reply::Retry).await;
-    }
-    if let Some(reason) = refusal(&hello, peer) {
+    let Some((stream, view, notes)) = open_view(process, &hello, stream).await else {
+        return;
+    };
+    if let Some(reason) = unusable(&hello, &view) {
         return reply(stream, Reply::Alone { reason }).await;
     }
-    let (stream, view) = match open_view(process, &hello, stream).await {
-        Ok(opened) => opened,
-        Err((stream, reason)) => return reply(stream, Reply::Alone { reason }).await,
-    };
     let pipes = pipe::Receiver::from_owned_fd(input)
         .and_then(|input| Ok((input, pipe::Sender::from_owned_fd(output)?)));
     let (Ok((input, output)), Ok(control)) = (pipes, stream.try_clone()) else {
         return;
     };
+    let profile = hello.profile.clone();
+    let client = Client::new(
+        ClientKind::Bridge,
+        peer.pid,
+        profile,
+        view.view().clone(),
+        control,
+    );
+    // Registered before the reply, so that a process that retires waits for the client.
+    let registered = process.clients.register(client);
+    if process.phase() != ProcessPhase::Serving {
+        return reply(stream, Reply::Retry).await;
+    }
     let serving = Reply::Serving {
-        protocol: PROTOCOLS.first().copied().unwrap_or(0),
-        notes: view.notes.clone(),
+        protocol: common_protocol(&hello.protocols).unwrap_or(0),
+        notes,
     };
     reply(stream, serving).await;
-    let client = Client::new(peer.pid, hello.folder, hello.profile.clone(), control);
-    let registered = process.clients().register(client);
     let client = registered.client.clone();
+    client.accept();
+    if process.phase() != ProcessPhase::Serving {
+        client.send(&ControlMessage::Move);
+    }
     let resumed = hello.resume.map(|resume| ResumedSession {
         id: resume.token,
         level: resume.level,
         subscriptions: resume.subscriptions,
     });
-    let on_session = move |token: &str| {
-        let token = token.to_owned();
-        client.send(&ControlMessage::Session { token });
-    };
-    let gateway = view.gateway.clone();
-    let shutdown = process.stopped();
+    let (gateway, shutdown) = (view.gateway.clone(), process.stopped());
     // The profile and the session were checked before.
     let _ = run_shared(
         gateway,
@@ -120,21 +129,14 @@ async fn serve_client(
         input,
         output,
         resumed,
-        on_session,
+        client,
         shutdown,
     )
     .await;
 }
 
-/// Returns why a client must serve itself.
-fn refusal(hello: &Hello, peer: Peer) -> Option<String> {
-    if !hello
-        .protocols
-        .iter()
-        .any(|number| PROTOCOLS.contains(number))
-    {
-        return Some("the versions of client and process have no protocol in common".to_owned());
-    }
+/// Returns why a peer is not served: it could reach more through this process than by itself.
+fn refusal(peer: Peer) -> Option<String> {
     // Served by a process outside, a client in a sandbox would escape from it.
     let difference = match (Confinement::own(), Confinement::of(peer.pid)) {
         (Some(own), Some(other)) => own.difference(&other),
@@ -149,56 +151,72 @@ fn refusal(hello: &Hello, peer: Peer) -> Option<String> {
         .then(|| "the client was started by an MCP server".to_owned())
 }
 
-type Opened = (UnixStream, super::views::ViewUse);
+/// Returns why the view cannot serve a client.
+fn unusable(hello: &Hello, view: &ViewUse) -> Option<String> {
+    if !view.gateway.has_profile(&hello.profile) {
+        return Some("the profile does not exist".to_owned());
+    }
+    let token = &hello.resume.as_ref()?.token;
+    match view.gateway.session(&hello.profile, token) {
+        Some(_) => None,
+        None => Some("the session was begun with another key".to_owned()),
+    }
+}
 
-/// Asks the client for its variables and opens its view. The error has the reason for which the client serves itself.
-async fn open_view(
+/// Asks the client for its variables and opens its view. Replies with the reason and returns `None` if the client must
+/// serve itself or connect again.
+pub(super) async fn open_view(
     process: &Process,
     hello: &Hello,
     stream: UnixStream,
-) -> Result<Opened, (UnixStream, String)> {
-    let views = process.views();
-    let needed = match views.needed_variables(hello) {
-        Ok(needed) => needed,
-        Err(error) => return Err((stream, error.message.clone())),
-    };
+) -> Option<(UnixStream, ViewUse, Notes)> {
+    if process.must_retire() {
+        process.retire();
+    }
+    if process.phase() != ProcessPhase::Serving {
+        reply(stream, Reply::Retry).await;
+        return None;
+    }
+    match try_open_view(process, hello, &stream).await {
+        Ok((view, notes)) => Some((stream, view, notes)),
+        Err(reason) => {
+            reply(stream, Reply::Alone { reason }).await;
+            None
+        }
+    }
+}
+
+async fn try_open_view(
+    process: &Process,
+    hello: &Hello,
+    stream: &UnixStream,
+) -> Result<(ViewUse, Notes), String> {
+    if common_protocol(&hello.protocols).is_none() {
+        return Err("the versions of client and process have no protocol in common".to_owned());
+    }
+    let needed = process.views.needed_variables(hello);
+    let needed = needed.map_err(|error| error.message.clone())?;
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let question = Reply::Variables {
         prefixes: owned(&needed.prefixes),
         suffixes: owned(&needed.suffixes),
         names: needed.names.into_iter().collect(),
     };
-    let (stream, variables) = ask(stream, question).await?;
-    let view = match views.get_or_open(hello, variables.values) {
-        Ok(view) => view,
-        Err(failure) => return Err((stream, failure.message().to_owned())),
-    };
-    if !view.gateway.has_profile(&hello.profile) {
-        return Err((stream, "the profile does not exist".to_owned()));
-    }
-    let resumed = hello.resume.as_ref();
-    let is_known = |token: &str| view.gateway.session(&hello.profile, token).is_some();
-    if resumed.is_some_and(|resume| !is_known(&resume.token)) {
-        return Err((stream, "the session was begun with another key".to_owned()));
-    }
-    Ok((stream, view))
+    let variables = ask(stream, question).await?;
+    let view = process.views.get_or_open(hello, variables.values).await;
+    view.map_err(|failure| failure.message().to_owned())
 }
 
-async fn ask(
-    stream: UnixStream,
-    question: Reply,
-) -> Result<(UnixStream, Variables), (UnixStream, String)> {
-    let Ok(mut handle) = stream.try_clone() else {
-        return Err((stream, "no file descriptor is left".to_owned()));
-    };
+async fn ask(stream: &UnixStream, question: Reply) -> Result<Variables, String> {
+    let mut handle = stream
+        .try_clone()
+        .map_err(|_| "no file descriptor is left".to_owned())?;
     let asked = blocking(move || {
         write_message(&mut handle, &question)?;
         read_message::<Variables>(&mut handle)
     });
-    match asked.await {
-        Ok(variables) => Ok((stream, variables)),
-        Err(error) => Err((stream, format!("no variables were received: {error}"))),
-    }
+    let variables = asked.await;
+    variables.map_err(|error| format!("no variables were received: {error}"))
 }
 
 /// Runs blocking work on another thread.

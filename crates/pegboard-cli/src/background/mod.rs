@@ -3,12 +3,12 @@
 //! `pegboard stdio` is a bridge: it finds the process of its state folder or starts it, and relays lines. Whenever
 //! something about that fails, it serves its client by itself, as `pegboard stdio --alone` does.
 
-mod background;
 mod bridge;
 mod call;
 mod clients;
 mod foreground;
 mod listener;
+mod on_demand;
 mod process;
 mod replaced;
 mod serve_call;
@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use pegboard_background::{Reply, Request, send_request};
 use pegboard_config::Environment;
 
-pub(crate) use background::run;
 pub(crate) use bridge::{Bridged, Rest, bridge};
 pub(crate) use call::{SharedCall, call};
 pub(crate) use foreground::Foreground;
+pub(crate) use on_demand::run;
 
 /// Turns sharing off if it is `off`.
 const SHARE_VARIABLE: &str = "PEGBOARD_SHARE";
@@ -59,10 +59,13 @@ fn reason_not_to_share(environment: &Environment) -> Option<&'static str> {
     }
 }
 
-/// Sends a request to the running process, if there is one. The process identifies this one meanwhile, so its memory must
-/// not be hidden.
+/// Sends a request to the running process, if there is one. The process identifies a peer that reads or calls
+/// something, so the memory of this one must not be hidden meanwhile.
 pub(crate) fn ask(state: &Path, request: &Request) -> Result<Option<Reply>, String> {
-    crate::with_visible_memory(|| send_request(state, request))
+    match request {
+        Request::Stop | Request::Retire => send_request(state, request),
+        _ => crate::with_visible_memory(|| send_request(state, request)),
+    }
 }
 
 /// The version of this program, for the lock file and for `pegboard ps`.

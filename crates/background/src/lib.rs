@@ -15,17 +15,24 @@ mod lock_file;
 mod open_requests;
 mod peer;
 mod relay;
+mod request;
 mod socket;
 mod start;
+mod status;
 mod wire;
 
 pub use lock_file::{LifeLock, ProcessRecord, find_process, is_process_running, lock_file_path};
 pub use open_requests::OpenRequests;
 pub use peer::{Confinement, Peer};
 pub use relay::{Link, Relay, RelayEnd};
+pub use request::{process_status, send_request};
 pub use socket::{SocketFolder, socket_path};
 pub use start::{StartOutcome, connect, start_once};
+pub use status::{
+    ClientStatus, InstanceStatus, LeaseStatus, ProcessKind, ProcessPhase, ProcessStatus,
+};
 pub use wire::{
-    ControlMessage, Hello, PROTOCOLS, Reply, Request, Resume, Variables, read_message,
-    receive_request, send_hello, write_message,
+    CALLS_PROTOCOL, CallCommand, CallMessage, ControlMessage, Hello, PROTOCOLS, PromptAnswer,
+    Reply, Request, Resume, Variables, common_protocol, encode, read_message, receive_request,
+    send_hello, write_message,
 };

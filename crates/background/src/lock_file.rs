@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::peer::Confinement;
+use crate::status::ProcessKind;
 
 /// Maximum size of a lock file. A larger one is not ours.
 const RECORD_BYTES: u64 = 16 * 1024;
@@ -25,6 +26,12 @@ pub struct ProcessRecord {
     pub build: String,
     /// Where it listens.
     pub socket: PathBuf,
+    /// How it was started.
+    #[serde(default)]
+    pub kind: ProcessKind,
+    /// The address of its HTTP endpoint, if it has one.
+    #[serde(default)]
+    pub url: Option<String>,
 }
 
 /// The lock that a process holds for as long as it is the background process.
@@ -150,6 +157,8 @@ mod tests {
             protocols: vec![1],
             build: "test".to_owned(),
             socket: "/run/x".into(),
+            kind: ProcessKind::Foreground,
+            url: Some("http://127.0.0.1:1/".to_owned()),
         }
     }
 

@@ -161,6 +161,8 @@ mod tests {
             protocols: vec![1],
             build: String::new(),
             socket,
+            kind: crate::status::ProcessKind::Background,
+            url: None,
         };
         lock.write(&record).unwrap();
         (lock, listener)

@@ -19,8 +19,14 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The protocol numbers that this program speaks, the preferred one first.
-pub const PROTOCOLS: &[u32] = &[1];
+use crate::status::ProcessStatus;
+
+/// The protocol numbers that this program speaks, the preferred one first. A number that was released stays here, so
+/// that a running bridge works with a newer process and the reverse.
+pub const PROTOCOLS: &[u32] = &[CALLS_PROTOCOL, 1];
+
+/// The protocol number since which the process runs single calls of commands.
+pub const CALLS_PROTOCOL: u32 = 2;
 
 /// Maximum size of a message. Environment variables may be long.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
@@ -31,6 +37,8 @@ const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 pub enum Request {
     /// Serve a client. Two descriptors follow.
     Serve(Box<Hello>),
+    /// Call one tool for a command. The process replies with [`Reply::Serving`], and [`CallMessage`]s follow.
+    Call(Box<CallCommand>),
     /// Report the clients and servers of the process.
     Status,
     /// End the process: open requests get a short time, clients serve themselves or start another process.
@@ -85,6 +93,75 @@ pub struct Resume {
     pub subscriptions: Vec<String>,
 }
 
+/// One call of a tool by a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallCommand {
+    /// Who calls. The profile is not used: a command sees every server.
+    pub hello: Hello,
+    /// The tool, as the user wrote it.
+    pub tool: String,
+    /// The arguments as `key=value`, `key:=json` or JSON objects.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// All arguments as one JSON object.
+    #[serde(default)]
+    pub object: Option<String>,
+    /// Whether the command can ask a person for approval.
+    #[serde(default)]
+    pub can_ask: bool,
+}
+
+/// What the process sends while it runs a [`CallCommand`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "call", rename_all = "snake_case")]
+pub enum CallMessage {
+    /// A note for the user.
+    Note {
+        /// The text.
+        text: String,
+    },
+    /// A person must approve the call. The command sends a [`PromptAnswer`].
+    Ask {
+        /// What to ask, with deceptive characters escaped.
+        text: String,
+        /// The tool's exposed name.
+        tool: String,
+    },
+    /// The call is complete. The server's result follows the message: JSON text, byte for byte.
+    Result {
+        /// The number of bytes that follow.
+        bytes: u64,
+        /// Whether the tool reported an error.
+        is_error: bool,
+        /// Notes that follow the result.
+        #[serde(default)]
+        notes: Vec<String>,
+    },
+    /// The call failed.
+    Failed {
+        /// The error, as the program's error type.
+        error: serde_json::Value,
+    },
+    /// A message of a later protocol, which is ignored.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A person's answer to [`CallMessage::Ask`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum PromptAnswer {
+    /// Run this call.
+    Allow,
+    /// Run this call and those of this version of the tool from now on.
+    AllowAlways,
+    /// Do not run the call.
+    Refuse,
+    /// There was no way to ask.
+    #[serde(other)]
+    Unavailable,
+}
+
 /// The response of the process to a [`Hello`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
@@ -118,7 +195,7 @@ pub enum Reply {
     /// The clients and servers of the process.
     Status {
         /// The report.
-        status: serde_json::Value,
+        status: Box<ProcessStatus>,
     },
     /// The process is ending.
     Stopping,
@@ -147,6 +224,12 @@ pub enum ControlMessage {
     Unknown,
 }
 
+/// Returns the preferred protocol number that this program and the other side speak.
+pub fn common_protocol(others: &[u32]) -> Option<u32> {
+    let mut own = PROTOCOLS.iter().copied();
+    own.find(|number| others.contains(number))
+}
+
 /// Sends a bridge's first message together with the two descriptors.
 ///
 /// # Errors
@@ -156,7 +239,7 @@ pub fn send_hello(
     hello: Hello,
     descriptors: [BorrowedFd<'_>; 2],
 ) -> io::Result<()> {
-    let frame = frame(&Request::Serve(Box::new(hello)))?;
+    let frame = encode(&Request::Serve(Box::new(hello)))?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
@@ -200,7 +283,7 @@ pub fn receive_request(stream: &mut UnixStream) -> io::Result<(Request, Option<[
 /// # Errors
 /// Fails if the message cannot be sent.
 pub fn write_message(stream: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    stream.write_all(&frame(message)?)
+    stream.write_all(&encode(message)?)
 }
 
 /// Receives a message.
@@ -213,7 +296,11 @@ pub fn read_message<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T
     read_body(stream, length)
 }
 
-fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+/// Returns the bytes of a message: its length and its JSON.
+///
+/// # Errors
+/// Fails if the message is too large.
+pub fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let body = serde_json::to_vec(message)?;
     let length = u32::try_from(body.len()).ok();
     let length = length.filter(|_| body.len() <= MESSAGE_BYTES);
@@ -282,6 +369,15 @@ mod tests {
         bridge.write_all(&[9, 0, 0, 0, b'{']).unwrap();
         drop(bridge);
         assert!(read_message::<Hello>(&mut process).is_err());
+    }
+
+    #[test]
+    fn r_share_04_the_preferred_number_that_both_sides_speak_is_used() {
+        assert_eq!(common_protocol(&[1]), Some(1), "an old bridge");
+        assert_eq!(common_protocol(&[3, 2, 1]), Some(2), "a newer bridge");
+        assert_eq!(common_protocol(PROTOCOLS), PROTOCOLS.first().copied());
+        assert_eq!(common_protocol(&[9]), None);
+        assert_eq!(common_protocol(&[]), None);
     }
 
     #[test]

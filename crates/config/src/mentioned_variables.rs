@@ -25,6 +25,15 @@ pub struct MentionedVariables {
     pub suffixes: Vec<&'static str>,
 }
 
+impl MentionedVariables {
+    /// Whether a variable is one of these.
+    pub fn matches(&self, name: &str) -> bool {
+        self.names.contains(name)
+            || self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+            || self.suffixes.iter().any(|suffix| name.ends_with(suffix))
+    }
+}
+
 impl LoadedConfig {
     /// Returns the variables that the config files refer to, and those with which a server can be defined or changed.
     /// Everything that looks like a reference counts, also in comments, so no reference is missed.

@@ -56,6 +56,9 @@ struct SessionToken {
     v: String,
     /// The client's capabilities.
     c: String,
+    /// The client's name and version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    i: Option<String>,
 }
 
 impl Sessions {
@@ -81,6 +84,7 @@ impl Sessions {
                 text if text.len() <= CAPABILITIES_BYTES => text.to_owned(),
                 _ => "{}".to_owned(),
             },
+            i: conversation.client.get().map(|name| name.to_string()),
         };
         let sealed = conversation.shared.sealer.seal(PURPOSE, &carried);
         let id: Arc<str> = sealed.unwrap_or_else(random_name).into();
@@ -122,6 +126,9 @@ impl Sessions {
             id.clone(),
         );
         conversation.legacy.set(legacy).ok()?;
+        if let Some(name) = carried.i {
+            let _ = conversation.client.set(name.into());
+        }
         Some(self.insert(id, conversation))
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use pegboard_hub::SessionId;
 use pegboard_model::{Limits, Reason, ToolError, ToolResult, UntrustedText};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
@@ -61,8 +62,23 @@ pub struct ResumedSession {
     pub subscriptions: Vec<String>,
 }
 
-/// Serves one client of a process that serves several: continues its session if it has one, and passes the id of a new
-/// session to `on_session` as soon as the handshake is complete. Returns the reason if the session cannot be continued.
+/// Learns about the session of a client that [`run_shared`] serves. `()` ignores it.
+pub trait SessionObserver: Send + Sync {
+    /// The client has this session, in the hub's list of sessions and in the activity log.
+    fn begun(&self, session: &SessionId);
+
+    /// The handshake is complete. With this id another process can continue the session.
+    fn opened(&self, id: &str);
+}
+
+impl SessionObserver for () {
+    fn begun(&self, _session: &SessionId) {}
+
+    fn opened(&self, _id: &str) {}
+}
+
+/// Serves one client of a process that serves several: continues its session if it has one, and reports the session to
+/// `observer`.
 ///
 /// # Errors
 /// Fails if the profile does not exist, or if the session was not begun with this state folder.
@@ -72,13 +88,13 @@ pub async fn run_shared(
     stdin: impl AsyncRead + Unpin,
     stdout: impl AsyncWrite + Send + Unpin + 'static,
     resumed: Option<ResumedSession>,
-    on_session: impl FnOnce(&str) + Send + Sync + 'static,
+    observer: Arc<dyn SessionObserver>,
     shutdown: impl Future,
 ) -> ToolResult<()> {
     let limits = Limits::default();
     let beginning = Beginning {
         resumed,
-        on_session: Some(Box::new(on_session)),
+        observer,
         ..Beginning::new(&limits)
     };
     serve(gateway, profile, stdin, stdout, beginning, shutdown).await
@@ -105,18 +121,15 @@ struct Beginning<'a> {
     limits: &'a Limits,
     /// The session to continue.
     resumed: Option<ResumedSession>,
-    /// Receives the id of a new session.
-    on_session: Option<SessionCallback>,
+    observer: Arc<dyn SessionObserver>,
 }
-
-type SessionCallback = Box<dyn FnOnce(&str) + Send + Sync>;
 
 impl<'a> Beginning<'a> {
     fn new(limits: &'a Limits) -> Self {
         Self {
             limits,
             resumed: None,
-            on_session: None,
+            observer: Arc::new(()),
         }
     }
 
@@ -159,8 +172,9 @@ async fn serve(
         long_lived: Vec::new(),
         writer: Arc::new(writer),
         conversation: conversation.clone(),
-        on_session: beginning.on_session,
+        observer: beginning.observer,
     };
+    client.observer.begun(&conversation.session);
     if let Some(session) = beginning.resumed {
         client.resume(session).await;
     }
@@ -213,7 +227,7 @@ struct StdioClient {
     running: Arc<Semaphore>,
     queue_max: usize,
     batch_messages: usize,
-    on_session: Option<SessionCallback>,
+    observer: Arc<dyn SessionObserver>,
 }
 
 impl StdioClient {
@@ -280,9 +294,8 @@ impl StdioClient {
         if self.conversation.revision().is_some() {
             self.conversation.attach(self.sink());
         }
-        if let (Some(id), Some(callback)) = (self.conversation.session_id(), self.on_session.take())
-        {
-            callback(&id);
+        if let Some(id) = self.conversation.session_id() {
+            self.observer.opened(&id);
         }
     }
 

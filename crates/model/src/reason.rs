@@ -405,6 +405,10 @@ reasons! {
         "Pegboard is not running.",
         "Start one with `pegboard up`.",
         model "Tell the user that Pegboard is not running.";
+    ProcessEnded "PROCESS_ENDED" Unavailable retry exit 3
+        "The Pegboard process that clients share ended before it answered.",
+        "A call may have had its effect already: check before you send it again.",
+        model "A call may have had its effect already: check before you send it again.";
     ModelRefused "MODEL_REFUSED" InvalidInput final exit 2
         "The model provider rejected the request.",
         "Read the provider's message; check the model name and the account's limits.";

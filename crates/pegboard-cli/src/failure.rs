@@ -49,6 +49,14 @@ impl Failure {
         }
     }
 
+    /// Returns the error; `None` if it was already printed.
+    pub(crate) fn error(&self) -> Option<&ToolError> {
+        match &self.cause {
+            Cause::Error(error) => Some(error),
+            Cause::Shown => None,
+        }
+    }
+
     pub(crate) fn show(&self, output: &Output) {
         let Cause::Error(error) = &self.cause else {
             return;

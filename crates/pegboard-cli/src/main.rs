@@ -29,11 +29,9 @@ use output::Output;
 
 /// Runs the command line of this process.
 fn main() -> ExitCode {
-    // The background process identifies a client by what the system says about it, so `stdio` hides its memory later.
-    if std::env::args_os()
-        .nth(1)
-        .is_none_or(|word| word != "stdio")
-    {
+    // The shared process identifies a client by what the system says about it, so its clients hide their memory later.
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first != "stdio" && first != "call" {
         hide_memory();
     }
     let mut words = std::env::args_os().skip(1).map(OsString::into_string);
@@ -64,6 +62,19 @@ pub(crate) fn hide_memory() {
         // If the system forbids this call, there is no alternative.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
+}
+
+/// Lets the shared process see which limits this process runs under while `work` connects to it. The memory is hidden
+/// afterwards.
+pub(crate) fn with_visible_memory<T>(work: impl FnOnce() -> T) -> T {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
+    }
+    let result = work();
+    hide_memory();
+    result
 }
 
 fn run() -> ExitCode {

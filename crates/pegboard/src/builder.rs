@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pegboard_config::{Environment, LoadOptions};
-use pegboard_hub::Approver;
+use pegboard_hub::{Approver, ServerPool};
 use pegboard_model::{Recorder, ToolError, ToolResult};
 
 use crate::{Configuration, Pegboard, Server};
@@ -20,6 +20,7 @@ pub struct Builder {
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
     pub(crate) only_tool: Option<String>,
     pub(crate) servers: Vec<Server>,
+    pub(crate) pool: Option<ServerPool>,
     #[cfg(feature = "otlp")]
     pub(crate) redactor: Option<Arc<pegboard_trace::Redactor>>,
     #[cfg(feature = "otlp")]
@@ -70,6 +71,13 @@ impl Builder {
     /// Adds a server to the configured ones. It replaces a configured server of the same name.
     pub fn server(mut self, server: Server) -> Self {
         self.servers.push(server);
+        self
+    }
+
+    /// Shares running servers with every other Pegboard of this program that uses the same pool, as far as the scope of
+    /// each server allows it.
+    pub fn pool(mut self, pool: ServerPool) -> Self {
+        self.pool = Some(pool);
         self
     }
 

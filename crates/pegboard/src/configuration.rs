@@ -1,5 +1,7 @@
 //! The configuration as it was read, before anything is opened with it.
 
+use std::path::Path;
+
 use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, SecretStore};
 use pegboard_model::{HashKey, Limits, ToolResult};
 use pegboard_store::{ServerLogs, StateDir};
@@ -57,6 +59,13 @@ impl Configuration {
             &self.key,
             &self.limits,
         );
+    }
+
+    /// Returns the project's folder, or the current folder if it is not in a project: the value of
+    /// `${project}`.
+    pub fn project(&self) -> &Path {
+        let project = self.loaded.project.as_deref();
+        project.unwrap_or(&self.environment.working_dir)
     }
 
     /// Returns the logs of servers, which contain their standard error.

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use pegboard_config::{LoadedConfig, Settings};
-use pegboard_hub::{ApprovalSettings, Hub, HubParts, HubSettings, NoApprover, SystemClock};
+use pegboard_hub::{
+    ApprovalSettings, Hub, HubParts, HubSettings, NoApprover, ServerPool, SystemClock, ViewContext,
+};
 use pegboard_model::{
     ConfigHash, Reason, Recorder, Secret, ServerName, ServerSpec, ToolError, ToolRef, ToolResult,
     UntrustedText,
 };
 use pegboard_store::{LoadedRecords, ServerLogs, SqliteLedger, SqliteStore, StateDir};
-use pegboard_upstream::{ClientInfo, Connector, ConnectorConfig, LogSink};
+use pegboard_upstream::{ClientInfo, Connect, Connector, ConnectorConfig, LogSink};
 
 use crate::telemetry::Telemetry;
 use crate::{Builder, Configuration};
@@ -215,7 +217,7 @@ fn hub_parts(
     telemetry: &Telemetry,
     store: Arc<SqliteStore>,
 ) -> HubParts {
-    let connector = Connector::new(ConnectorConfig {
+    let connector = Arc::new(Connector::new(ConnectorConfig {
         limits: configuration.limits.clone(),
         secrets: telemetry.secrets(configuration.secrets()),
         environment: configuration.environment.vars.clone(),
@@ -226,11 +228,15 @@ fn hub_parts(
             name: "pegboard".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-    });
+    }));
+    let connector = match &builder.pool {
+        Some(pool) => pooled(pool, connector, configuration),
+        None => connector,
+    };
     HubParts {
         ledger: Arc::new(SqliteLedger::new(&configuration.state)),
         store,
-        connector: Arc::new(connector),
+        connector,
         clock: Arc::new(SystemClock),
         encoder: match configuration.loaded.settings.search_by_meaning {
             true => crate::meaning::encoder(),
@@ -241,6 +247,24 @@ fn hub_parts(
         settings: hub_settings(&configuration.loaded),
         limits: configuration.limits.clone(),
     }
+}
+
+/// Returns a connector that shares running servers through a pool.
+fn pooled(
+    pool: &ServerPool,
+    connector: Arc<dyn Connect>,
+    configuration: &Configuration,
+) -> Arc<dyn Connect> {
+    let project = configuration.project();
+    let context = ViewContext {
+        name: project.display().to_string(),
+        project: Some(project.to_owned()),
+        environment: configuration.environment.vars.clone(),
+        env_allow: configuration.loaded.settings.env_allow.clone(),
+        // Servers without a written working directory run in private folders.
+        working_dir: None,
+    };
+    pool.view(connector, context)
 }
 
 /// Writes servers' logs with control characters escaped, because the files may be printed on a terminal.

@@ -66,11 +66,16 @@ impl Approvals {
         *lock(&self.settings) = settings;
     }
 
+    /// Returns the approver of a call: the caller's own, or that of the hub.
+    fn approver_of<'a>(&'a self, request: &'a CallRequest) -> &'a dyn Approver {
+        &**request.approver.as_ref().unwrap_or(&self.approver)
+    }
+
     /// Whether there is a way to ask a person about this call.
     pub(crate) fn can_ask(&self, request: &CallRequest) -> bool {
         let via = self.settings().via;
         (via != AskVia::Inbox && elicitation::can_ask(request))
-            || self.approver.can_ask()
+            || self.approver_of(request).can_ask()
             || (via != AskVia::Client && self.ledger.has_viewers())
     }
 

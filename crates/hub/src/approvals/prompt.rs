@@ -102,6 +102,9 @@ pub trait Approver: Send + Sync {
 
     /// Asks the person.
     async fn ask(&self, prompt: ApprovalPrompt) -> PromptResponse;
+
+    /// The call waits in the inbox, under this id, because there was no other way to ask.
+    fn waits_in_inbox(&self, _id: &str) {}
 }
 
 /// An approver for programs without a terminal: it never asks.

@@ -10,7 +10,7 @@ use pegboard_model::{
 use tokio::time::Instant;
 
 use super::elicitation::{self, Reply};
-use super::prompt::{ARGUMENTS_IN_MESSAGE, ApprovalPrompt, PromptResponse};
+use super::prompt::{ARGUMENTS_IN_MESSAGE, ApprovalPrompt, Approver, PromptResponse};
 use super::shown_arguments::longest_values;
 use crate::calls::{CallRequest, SessionId};
 use crate::discovery::shutting_down;
@@ -145,9 +145,10 @@ impl ApprovalAttempt<'_> {
                 None => return Ok(ApprovalOutcome::TimedOut),
             }
         }
-        if is_shown && approvals.approver.can_ask() {
+        let approver = approvals.approver_of(request);
+        if is_shown && approver.can_ask() {
             self.emit_requested("terminal");
-            let response = within(deadline, approvals.approver.ask(prompt)).await;
+            let response = within(deadline, approver.ask(prompt)).await;
             let decision = match response {
                 Some(PromptResponse::Allow) => ApprovalDecision::Once,
                 Some(PromptResponse::AllowForSession) => ApprovalDecision::Session,
@@ -161,7 +162,7 @@ impl ApprovalAttempt<'_> {
         let is_watched = || approvals.ledger.has_viewers();
         let is_open = settings.via != AskVia::Client && !timeout.is_zero();
         if is_open && (self.context.in_inbox || is_watched()) {
-            return self.wait_in_inbox(deadline, timeout).await;
+            return self.wait_in_inbox(approver, deadline, timeout).await;
         }
         match is_shown {
             true => Ok(unavailable),
@@ -186,6 +187,7 @@ impl ApprovalAttempt<'_> {
 
     async fn wait_in_inbox(
         &self,
+        approver: &dyn Approver,
         deadline: Instant,
         timeout: Duration,
     ) -> ToolResult<ApprovalOutcome> {
@@ -211,6 +213,7 @@ impl ApprovalAttempt<'_> {
             is_closed: false,
         };
         self.emit_requested("inbox");
+        approver.waits_in_inbox(self.id);
         let stopped = loop {
             changes.mark_unchanged();
             if ledger.decision(self.id).await?.is_some() {

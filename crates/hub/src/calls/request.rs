@@ -7,6 +7,8 @@ use pegboard_model::SpanContext;
 use pegboard_upstream::{Caller, InputResponses};
 use serde_json::value::RawValue;
 
+use crate::approvals::Approver;
+
 /// Identifies a connected client or an embedding agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(transparent)]
@@ -37,6 +39,8 @@ pub struct CallRequest {
     pub is_lasting: bool,
     /// Whether to refuse the call unless the server marks the tool as read-only.
     pub read_only: bool,
+    /// Asks the person who makes the call, instead of the hub's own approver.
+    pub approver: Option<Arc<dyn Approver>>,
 }
 
 impl CallRequest {
@@ -53,6 +57,7 @@ impl CallRequest {
             client: None,
             is_lasting: true,
             read_only: false,
+            approver: None,
         }
     }
 }

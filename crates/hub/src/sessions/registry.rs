@@ -59,6 +59,8 @@ pub struct SessionInfo {
     pub since: Timestamp,
     /// When it made its last request.
     pub last_seen: Timestamp,
+    /// Number of requests.
+    pub requests: u64,
     /// Number of tool calls.
     pub calls: u64,
 }
@@ -67,12 +69,14 @@ pub struct SessionInfo {
 #[derive(Debug)]
 pub struct SessionHandle {
     last_seen: AtomicU64,
+    requests: AtomicU64,
     calls: AtomicU64,
 }
 
 impl SessionHandle {
     fn seen(&self, at: Timestamp, is_call: bool) {
         self.last_seen.store(at.0, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         self.calls.fetch_add(u64::from(is_call), Ordering::Relaxed);
     }
 }
@@ -87,6 +91,7 @@ impl SessionRegistry {
     fn add(&self, key: &str, info: SessionInfo) -> Arc<SessionHandle> {
         let presence = Arc::new(SessionHandle {
             last_seen: AtomicU64::new(info.last_seen.0),
+            requests: AtomicU64::new(info.requests),
             calls: AtomicU64::new(info.calls),
         });
         let mut present = lock(&self.present);
@@ -130,6 +135,7 @@ impl Hub {
             profile: profile.to_owned(),
             since: now,
             last_seen: now,
+            requests: 0,
             calls: 0,
         };
         self.inner.sessions.registry.add(&id.0, info)
@@ -156,6 +162,7 @@ impl Hub {
             profile: profile.to_owned(),
             since: now,
             last_seen: now,
+            requests: 0,
             calls: 0,
         };
         registry.add(key, info)
@@ -177,6 +184,7 @@ impl Hub {
         });
         let sessions = present.values().map(|(info, presence)| SessionInfo {
             last_seen: Timestamp(presence.last_seen.load(Ordering::Relaxed)),
+            requests: presence.requests.load(Ordering::Relaxed),
             calls: presence.calls.load(Ordering::Relaxed),
             ..info.clone()
         });

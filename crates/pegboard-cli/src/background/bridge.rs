@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pegboard_background::{
-    Hello, Link, PROTOCOLS, Relay, RelayEnd, Reply, Resume, StartOutcome, Variables, read_message,
-    send_hello, start_once, write_message,
+    Hello, Link, PROTOCOLS, Relay, RelayEnd, Reply, Resume, StartOutcome, find_process,
+    read_message, send_hello, start_once, write_message,
 };
 use pegboard_config::{Environment, Paths};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::start::start_process;
+use super::views::wanted_variables;
 use super::{build, reason_to_stay_alone};
 use crate::args::Global;
 
@@ -24,6 +25,12 @@ const REPLIES_MAX: usize = 8;
 /// A process that ends this often within [`ENDS_WITHIN`] is not started again.
 const ENDS_MAX: usize = 5;
 const ENDS_WITHIN: Duration = Duration::from_secs(60);
+/// How long a client that moves waits for the successor. After that, its next message starts one.
+const SUCCESSOR_TIMEOUT: Duration = Duration::from_secs(3);
+const SUCCESSOR_INTERVAL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
 /// The error of requests that were open when the process ended.
 const ENDED_MESSAGE: &str = "The Pegboard process ended before this request was answered. A call may have had its effect already: \
      check before you send it again.";
@@ -53,31 +60,46 @@ pub(crate) fn bridge(global: &Global, profile: Option<&str>) -> Bridged {
     if let Some(reason) = reason_to_stay_alone(&environment) {
         return alone(reason.to_owned(), None);
     }
-    let paths = Paths::from_env(&environment);
     let bridge = Bridge {
-        state: paths.state_dir,
-        hello: Hello {
-            protocols: PROTOCOLS.to_vec(),
-            build: build(),
-            folder: environment.working_dir.clone(),
-            home: environment.home.clone(),
-            config_dir: paths.config_dir,
-            config: global
-                .config
-                .as_ref()
-                .map(|path| environment.working_dir.join(path)),
-            project: global
-                .project
-                .as_ref()
-                .map(|path| environment.working_dir.join(path)),
-            strict: global.strict,
-            profile: profile.unwrap_or_default().to_owned(),
-            resume: None,
-        },
+        state: Paths::from_env(&environment).state_dir,
+        hello: hello(global, &environment, profile.unwrap_or_default()),
         environment,
     };
     let (input, output) = (io::stdin(), io::stdout());
     bridge.run(Relay::new(input.as_fd(), output.as_fd()))
+}
+
+/// Returns what the process must know about a client with these options.
+pub(super) fn hello(global: &Global, environment: &Environment, profile: &str) -> Hello {
+    let absolute = |path: &Option<PathBuf>| {
+        let path = path.as_ref();
+        path.map(|path| environment.working_dir.join(path))
+    };
+    Hello {
+        protocols: PROTOCOLS.to_vec(),
+        build: build(),
+        folder: environment.working_dir.clone(),
+        home: environment.home.clone(),
+        config_dir: Paths::from_env(environment).config_dir,
+        config: absolute(&global.config),
+        project: absolute(&global.project),
+        strict: global.strict,
+        profile: profile.to_owned(),
+        resume: None,
+    }
+}
+
+/// Returns the names of variables that the process asked for.
+pub(super) fn wanted<'a>(
+    names: &'a [String],
+    prefixes: &'a [String],
+    suffixes: &'a [String],
+) -> impl Fn(&str) -> bool + 'a {
+    move |name| {
+        names.iter().any(|wanted| wanted == name)
+            || prefixes.iter().any(|prefix| name.starts_with(prefix))
+            || suffixes.iter().any(|suffix| name.ends_with(suffix))
+    }
 }
 
 fn alone(reason: String, relay: Option<&mut Relay<'_>>) -> Bridged {
@@ -106,15 +128,19 @@ impl Bridge {
         let mut ends: Vec<Instant> = Vec::new();
         loop {
             self.hello.resume = relay.open.resume();
-            let link = match self.link() {
+            // The process identifies the bridge while it connects.
+            let link = match crate::with_visible_memory(|| self.link()) {
                 Ok(link) => link,
                 Err(reason) => return alone(reason, Some(&mut relay)),
             };
-            match relay.run(link) {
+            let is_moved = match relay.run(link) {
                 Ok(RelayEnd::Client) => return Bridged::Done,
-                Ok(RelayEnd::Moved) => {}
-                Ok(RelayEnd::Process) => ends.push(Instant::now()),
+                Ok(RelayEnd::Moved) => true,
+                Ok(RelayEnd::Process) => false,
                 Err(error) => return alone(error.to_string(), Some(&mut relay)),
+            };
+            if !is_moved {
+                ends.push(Instant::now());
             }
             let errors = relay.open.fail_open(ENDED_MESSAGE);
             if relay.write_lines(&errors).is_err() {
@@ -125,11 +151,24 @@ impl Bridge {
                 let reason = "the background process ends again and again".to_owned();
                 return alone(reason, Some(&mut relay));
             }
-            // The next process is started when the client needs it.
-            if !relay.has_unsent() && !wait_for_input() {
+            // The next process is started when the client needs it. A successor that exists already is used at once, so
+            // that the client misses no notification.
+            let is_needed = relay.has_unsent() || (is_moved && self.finds_successor());
+            if !is_needed && !wait_for_input(None) {
                 return Bridged::Done;
             }
         }
+    }
+
+    /// Waits for the successor of a process, but not if the client needs one meanwhile.
+    fn finds_successor(&self) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < SUCCESSOR_TIMEOUT {
+            if find_process(&self.state).is_some() || wait_for_input(Some(&SUCCESSOR_INTERVAL)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Connects to the process, which is started if necessary, and is accepted by it.
@@ -166,10 +205,18 @@ impl Bridge {
             .set_read_timeout(Some(REPLY_TIMEOUT))
             .map_err(failed)?;
         let descriptors = [input.as_fd(), output.as_fd()];
-        send_hello(&mut control, self.hello.clone(), descriptors).map_err(failed)?;
+        match send_hello(&mut control, self.hello.clone(), descriptors) {
+            Err(error) if has_ended(&error) => return Ok(None),
+            sent => sent.map_err(failed)?,
+        }
         drop((input, output));
         for _ in 0..REPLIES_MAX {
-            match read_message(&mut control).map_err(failed)? {
+            let reply = match read_message(&mut control) {
+                // It ended meanwhile, for example because it was idle.
+                Err(error) if has_ended(&error) => return Ok(None),
+                reply => reply.map_err(failed)?,
+            };
+            match reply {
                 Reply::Serving { notes, .. } => {
                     for note in notes {
                         let _ = rustix::io::write(io::stderr(), format!("{note}\n").as_bytes());
@@ -181,7 +228,8 @@ impl Bridge {
                     prefixes,
                     suffixes,
                 } => {
-                    let values = self.variables(&names, &prefixes, &suffixes);
+                    let wanted = wanted(&names, &prefixes, &suffixes);
+                    let values = wanted_variables(&self.environment, wanted);
                     write_message(&mut control, &values).map_err(failed)?;
                 }
                 Reply::Retry => return Ok(None),
@@ -191,21 +239,12 @@ impl Bridge {
         }
         Err("the background process does not accept the client".to_owned())
     }
+}
 
-    fn variables(&self, names: &[String], prefixes: &[String], suffixes: &[String]) -> Variables {
-        let is_wanted = |name: &String| {
-            names.contains(name)
-                || prefixes.iter().any(|prefix| name.starts_with(prefix))
-                || suffixes.iter().any(|suffix| name.ends_with(suffix))
-        };
-        let all = self.environment.vars.iter();
-        let wanted = all.filter(|(name, _)| is_wanted(name));
-        Variables {
-            values: wanted
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-        }
-    }
+/// Whether the process closed the connection.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// Creates the state folder, accessible only by the owner.
@@ -220,12 +259,13 @@ fn create_folder(state: &Path) -> io::Result<()> {
         .create(state)
 }
 
-/// Waits until the client sends something. Returns `false` if standard input cannot be polled.
-fn wait_for_input() -> bool {
+/// Waits until the client sends something. Returns `false` if it does not in time, or if standard input cannot be
+/// polled.
+fn wait_for_input(timeout: Option<&Timespec>) -> bool {
     let input = io::stdin();
     loop {
-        match poll(&mut [PollFd::new(&input, PollFlags::IN)], None) {
-            Ok(_) => return true,
+        match poll(&mut [PollFd::new(&input, PollFlags::IN)], timeout) {
+            Ok(ready) => return ready > 0,
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return false,
         }

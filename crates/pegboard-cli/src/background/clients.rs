@@ -1,14 +1,20 @@
-//! The clients that the background process serves.
+//! The clients that the process serves through its socket.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pegboard_background::{ControlMessage, write_message};
+use pegboard_gateway::stdio::SessionObserver;
+use pegboard_hub::{SessionId, SystemClock};
+use pegboard_model::{Clock, Timestamp};
 use tokio::sync::watch;
+
+use super::views::View;
+
+/// Maximum number of clients. Further ones serve themselves.
+const CLIENTS_MAX: usize = 1_000;
 
 /// All connected clients.
 pub(super) struct Clients {
@@ -18,13 +24,27 @@ pub(super) struct Clients {
     count: watch::Sender<usize>,
 }
 
+/// How a client uses the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ClientKind {
+    /// A bridge relays the messages of an MCP client.
+    Bridge,
+    /// A command of the user runs one call.
+    Command,
+}
+
 /// One connected client.
 pub(super) struct Client {
-    /// Its bridge.
+    pub(super) kind: ClientKind,
+    /// Its bridge or command.
     pub(super) pid: u32,
-    pub(super) folder: PathBuf,
     pub(super) profile: String,
-    pub(super) since: Instant,
+    pub(super) since: Timestamp,
+    pub(super) view: Arc<View>,
+    /// Its session in the hub of its view.
+    pub(super) session: OnceLock<SessionId>,
+    /// Whether it has received the reply that it is served. Control messages follow that.
+    is_accepted: AtomicBool,
     control: Mutex<UnixStream>,
 }
 
@@ -36,20 +56,47 @@ pub(super) struct Registered<'a> {
 }
 
 impl Client {
-    pub(super) fn new(pid: u32, folder: PathBuf, profile: String, control: UnixStream) -> Self {
+    pub(super) fn new(
+        kind: ClientKind,
+        pid: u32,
+        profile: String,
+        view: Arc<View>,
+        control: UnixStream,
+    ) -> Self {
         Self {
+            kind,
             pid,
-            folder,
             profile,
-            since: Instant::now(),
+            since: SystemClock.now(),
+            view,
+            session: OnceLock::new(),
+            is_accepted: AtomicBool::new(false),
             control: Mutex::new(control),
         }
     }
 
-    /// Sends a control message to the bridge. A bridge that is gone misses nothing.
+    /// Control messages may be sent from now on.
+    pub(super) fn accept(&self) {
+        self.is_accepted.store(true, Ordering::Release);
+    }
+
+    /// Sends a control message to an accepted bridge. A bridge that is gone misses nothing.
     pub(super) fn send(&self, message: &ControlMessage) {
-        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = write_message(&mut *control, message);
+        if self.kind == ClientKind::Bridge && self.is_accepted.load(Ordering::Acquire) {
+            let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = write_message(&mut *control, message);
+        }
+    }
+}
+
+impl SessionObserver for Client {
+    fn begun(&self, session: &SessionId) {
+        let _ = self.session.set(session.clone());
+    }
+
+    fn opened(&self, id: &str) {
+        let token = id.to_owned();
+        self.send(&ControlMessage::Session { token });
     }
 }
 
@@ -64,22 +111,27 @@ impl Default for Clients {
 }
 
 impl Clients {
-    pub(super) fn register(&self, client: Client) -> Registered<'_> {
+    /// Adds a client. Returns `None` if there are too many.
+    pub(super) fn register(&self, client: Client) -> Option<Registered<'_>> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let client = Arc::new(client);
         let count = {
             let mut all = self.lock();
+            if all.len() >= CLIENTS_MAX {
+                return None;
+            }
             all.insert(id, client.clone());
             all.len()
         };
         self.count.send_replace(count);
-        Registered {
+        Some(Registered {
             clients: self,
             id,
             client,
-        }
+        })
     }
 
+    /// The connected clients, oldest first.
     pub(super) fn all(&self) -> Vec<Arc<Client>> {
         self.lock().values().cloned().collect()
     }

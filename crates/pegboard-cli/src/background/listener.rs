@@ -1,35 +1,48 @@
-//! The lock and the socket of the background process.
+//! The lock and the socket of the process.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pegboard_background::{LifeLock, PROTOCOLS, ProcessRecord, socket_path};
+use pegboard_background::{LifeLock, PROTOCOLS, ProcessKind, ProcessRecord, socket_path};
 use pegboard_config::Environment;
 use tokio::net::UnixListener;
 
 use super::{build, runtime_dir};
 
-/// Makes this process the background process until it is released.
+/// Makes this process the one that clients find, from [`Announcement::take`] until it is released.
+#[derive(Default)]
 pub(super) struct Announcement {
-    held: Mutex<Option<(LifeLock, PathBuf)>>,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    lock: LifeLock,
+    socket: PathBuf,
+    /// The device and the number of the socket's file.
+    file: (u64, u64),
 }
 
 impl Announcement {
-    /// Takes the lock, listens, and writes the lock file. Returns `None` if another process is the background process.
+    /// Takes the lock, listens, and writes the lock file. Returns `None` if another process holds the lock.
     ///
     /// # Errors
     /// Fails if the lock file or the socket cannot be created.
     pub(super) fn take(
+        &self,
         state: &Path,
         environment: &Environment,
-    ) -> io::Result<Option<(Self, UnixListener)>> {
+        kind: ProcessKind,
+        url: Option<String>,
+    ) -> io::Result<Option<UnixListener>> {
         let Some(mut lock) = LifeLock::try_take(state)? else {
             return Ok(None);
         };
         let (path, _) = socket_path(state, runtime_dir(environment).as_deref())?;
         let listener = bind(&path)?;
+        let metadata = path.symlink_metadata()?;
         let pid = std::process::id();
         let started = i32::try_from(pid)
             .ok()
@@ -40,24 +53,39 @@ impl Announcement {
             protocols: PROTOCOLS.to_vec(),
             build: build(),
             socket: path.clone(),
+            kind,
+            url,
         })?;
-        let held = Mutex::new(Some((lock, path)));
-        Ok(Some((Self { held }, listener)))
+        *self.held() = Some(Held {
+            lock,
+            socket: path,
+            file: (metadata.dev(), metadata.ino()),
+        });
+        Ok(Some(listener))
     }
 
-    /// Lets another process become the background process. New clients do not find this one any more.
+    /// Whether clients can still find this process. The system deletes the folder of a login with its socket, and a
+    /// user may delete the state folder.
+    pub(super) fn is_intact(&self) -> bool {
+        let held = self.held();
+        held.as_ref().is_none_or(|held| {
+            let file = held.socket.symlink_metadata();
+            file.is_ok_and(|found| (found.dev(), found.ino()) == held.file)
+        })
+    }
+
+    /// Lets another process become the one that clients find. New clients do not find this one any more.
     pub(super) fn release(&self) {
-        let held = self
-            .held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some((mut lock, path)) = held {
-            let _ = lock.clear();
+        if let Some(mut held) = self.held().take() {
+            let _ = held.lock.clear();
             // Only the holder of the lock removes the socket, so it is removed first.
-            let _ = std::fs::remove_file(path);
-            drop(lock);
+            let _ = std::fs::remove_file(held.socket);
+            drop(held.lock);
         }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,119 +1,94 @@
-//! The background process: accepts clients, and ends when it is not needed any more.
+//! The process that serves all clients of a user: in the background, or as `pegboard up` in the foreground.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use pegboard_background::ControlMessage;
-use pegboard_config::{Environment, Paths};
-use pegboard_model::{Reason, ToolError};
-use serde_json::{Value, json};
+use pegboard_background::{ControlMessage, ProcessKind, ProcessPhase};
+use pegboard_hub::{ServerPool, SystemClock};
+use pegboard_model::{Clock, Limits, Timestamp};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
 use super::clients::Clients;
 use super::listener::Announcement;
 use super::replaced::ProgramFile;
-use super::serve_client::serve;
-use super::start::READY;
+use super::serve_connection::serve;
 use super::views::Views;
-use super::{build, reason_to_stay_alone};
-use crate::commands::{CommandResult, interrupted, serving};
 use crate::output::Output;
 
-/// How long the process stays without a client. Overridden by `PEGBOARD_BACKGROUND_IDLE`, in seconds.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-const IDLE_VARIABLE: &str = "PEGBOARD_BACKGROUND_IDLE";
 /// How often the process looks for unused views and a new version of its program.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// How long clients without an open request may take to leave when the process stops.
+const MOVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long clients may take to end when the process stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(6);
-/// Size at which the log is started again.
-const LOG_BYTES: u64 = 1024 * 1024;
 
-/// The state of the background process.
-pub(super) struct Process {
-    clients: Clients,
-    views: Views,
+/// The one place that knows all clients, views and server instances of this process.
+pub(crate) struct Process {
+    pub(super) clients: Clients,
+    pub(super) views: Views,
+    pub(super) announcement: Announcement,
+    pub(super) kind: ProcessKind,
+    pub(super) started: Timestamp,
+    /// The address of the HTTP endpoint, once there is one.
+    pub(super) url: OnceLock<String>,
+    pool: ServerPool,
     program: ProgramFile,
-    announcement: Announcement,
-    started: Instant,
-    phase: watch::Sender<Phase>,
-}
-
-/// What the process does with its clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-enum Phase {
-    Serving,
-    /// Clients move to the successor when they have no open request.
-    Retiring,
-    /// Clients are disconnected.
-    Stopping,
-}
-
-/// Runs the background process.
-pub(crate) fn run(output: &Output) -> CommandResult {
-    let environment = Environment::from_process();
-    if let Some(reason) = reason_to_stay_alone(&environment) {
-        return refuse(reason);
-    }
-    let state = Paths::from_env(&environment).state_dir;
-    serving(async {
-        let taken = match Announcement::take(&state, &environment) {
-            Ok(taken) => taken,
-            Err(error) => return refuse(&format!("cannot listen for clients: {error}")),
-        };
-        let Some((announcement, listener)) = taken else {
-            // Another process was faster; its starter finds it.
-            return report(READY);
-        };
-        detach(&state);
-        report(READY)?;
-        let _ = redirect_output(&state);
-        let process = Arc::new(Process {
-            clients: Clients::default(),
-            views: Views::new(state.clone(), output.clone()),
-            program: ProgramFile::own(),
-            announcement,
-            started: Instant::now(),
-            phase: watch::Sender::new(Phase::Serving),
-        });
-        process
-            .serve_all(listener, idle_timeout(&environment))
-            .await;
-        Ok(())
-    })
+    phase: watch::Sender<ProcessPhase>,
 }
 
 impl Process {
-    pub(super) fn clients(&self) -> &Clients {
-        &self.clients
+    pub(crate) fn new(kind: ProcessKind, state: std::path::PathBuf, output: Output) -> Arc<Self> {
+        let pool = ServerPool::new(Limits::default());
+        Arc::new(Self {
+            clients: Clients::default(),
+            views: Views::new(state, output, pool.clone()),
+            announcement: Announcement::default(),
+            kind,
+            started: SystemClock.now(),
+            url: OnceLock::new(),
+            pool,
+            program: ProgramFile::own(),
+            phase: watch::Sender::new(ProcessPhase::Serving),
+        })
     }
 
-    pub(super) fn views(&self) -> &Views {
-        &self.views
+    /// The pool that all views share.
+    pub(crate) fn pool(&self) -> &ServerPool {
+        &self.pool
+    }
+
+    pub(super) fn phase(&self) -> ProcessPhase {
+        *self.phase.borrow()
     }
 
     pub(super) fn is_replaced(&self) -> bool {
         self.program.is_replaced()
     }
 
+    /// Whether this process must let another one take over. A process in the foreground belongs to its terminal and
+    /// stays.
+    pub(super) fn must_retire(&self) -> bool {
+        self.kind == ProcessKind::Background
+            && (self.is_replaced() || !self.announcement.is_intact())
+    }
+
     /// Ends the process.
     pub(super) fn stop(&self) {
         self.announcement.release();
-        self.phase.send_replace(Phase::Stopping);
+        self.phase.send_replace(ProcessPhase::Stopping);
     }
 
     /// Lets another process take over. Each client moves to it when it has no open request.
     pub(super) fn retire(&self) {
         self.announcement.release();
         let begun = self.phase.send_if_modified(|phase| {
-            let begins = *phase == Phase::Serving;
-            *phase = if begins { Phase::Retiring } else { *phase };
+            let begins = *phase == ProcessPhase::Serving;
+            *phase = if begins {
+                ProcessPhase::Retiring
+            } else {
+                *phase
+            };
             begins
         });
         if begun {
@@ -124,64 +99,31 @@ impl Process {
     }
 
     /// Completes when clients are to be disconnected.
-    pub(super) async fn stopped(&self) {
-        self.reached(Phase::Stopping).await;
+    pub(crate) async fn stopped(&self) {
+        self.reached(ProcessPhase::Stopping).await;
     }
 
-    async fn reached(&self, phase: Phase) {
+    pub(super) async fn reached(&self, phase: ProcessPhase) {
         let mut phases = self.phase.subscribe();
         // `self` holds the sender, so the channel cannot close.
         let _ = phases.wait_for(|now| *now >= phase).await;
     }
 
-    /// Returns the clients and servers of the process.
-    pub(super) async fn status(&self) -> Value {
-        let clients = self.clients.all();
-        let clients: Vec<Value> = clients
-            .iter()
-            .map(|client| {
-                json!({
-                    "pid": client.pid,
-                    "folder": client.folder,
-                    "profile": client.profile,
-                    "connected_seconds": client.since.elapsed().as_secs(),
-                })
-            })
-            .collect();
-        let mut servers = Vec::new();
-        for view in self.views.all() {
-            let project = view.pegboard.configuration().loaded.project.clone();
-            for health in view.pegboard.hub().health() {
-                servers.push(json!({ "project": project, "server": health }));
-            }
-        }
-        json!({
-            "pid": std::process::id(),
-            "build": build(),
-            "running_seconds": self.started.elapsed().as_secs(),
-            "clients": clients,
-            "servers": servers,
-        })
+    /// Disconnects the clients: those without an open request move to another process, the others get a short time.
+    pub(crate) async fn end_clients(&self) {
+        self.retire();
+        self.clients_left(MOVE_TIMEOUT).await;
+        self.stop();
+        self.clients_left(STOP_TIMEOUT).await;
     }
 
-    /// Serves clients until the process is idle, stopped, or has a successor and no clients.
-    async fn serve_all(self: &Arc<Self>, listener: UnixListener, idle: Duration) {
-        tokio::select! {
-            () = self.accept(listener) => {}
-            () = self.idle(idle) => {}
-            () = self.check() => {}
-            () = interrupted() => self.stop(),
-            () = self.stopped() => {}
-        }
-        self.announcement.release();
-        self.phase.send_replace(Phase::Stopping);
+    async fn clients_left(&self, timeout: Duration) {
         let mut count = self.clients.watch_count();
-        let _ = tokio::time::timeout(STOP_TIMEOUT, count.wait_for(|count| *count == 0)).await;
-        self.views.close_all().await;
+        let _ = tokio::time::timeout(timeout, count.wait_for(|count| *count == 0)).await;
     }
 
     /// Accepts clients until the process retires, then waits for those that it has.
-    async fn accept(self: &Arc<Self>, listener: UnixListener) {
+    pub(super) async fn accept(self: &Arc<Self>, listener: UnixListener) {
         let accepting = async {
             loop {
                 // A failure, for example too many open files, concerns one client, which serves itself.
@@ -197,81 +139,21 @@ impl Process {
         };
         tokio::select! {
             () = accepting => {}
-            () = self.reached(Phase::Retiring) => {}
+            () = self.reached(ProcessPhase::Retiring) => {}
         }
         drop(listener);
         let mut count = self.clients.watch_count();
         let _ = count.wait_for(|count| *count == 0).await;
     }
 
-    /// Completes when there was no client for a while.
-    async fn idle(&self, timeout: Duration) {
-        let mut count = self.clients.watch_count();
-        loop {
-            let _ = count.wait_for(|count| *count == 0).await;
-            tokio::select! {
-                () = tokio::time::sleep(timeout) => return,
-                _ = count.wait_for(|count| *count > 0) => {}
-            }
-        }
-    }
-
-    /// Closes unused views, and retires when the program was replaced.
-    async fn check(&self) {
+    /// Closes unused views, and retires when the program was replaced or clients cannot find the process any more.
+    pub(super) async fn check(&self) {
         loop {
             tokio::time::sleep(CHECK_INTERVAL).await;
             self.views.close_unused().await;
-            if self.is_replaced() {
+            if self.must_retire() {
                 self.retire();
             }
         }
     }
-}
-
-fn idle_timeout(environment: &Environment) -> Duration {
-    let seconds = environment.vars.get(IDLE_VARIABLE);
-    let seconds = seconds.and_then(|text| text.parse().ok());
-    seconds.map_or(IDLE_TIMEOUT, Duration::from_secs)
-}
-
-/// Leaves the session and the folder of the client that happened to start the process.
-fn detach(state: &Path) {
-    // A process that leads a group already has no terminal to leave.
-    let _ = rustix::process::setsid();
-    if std::env::set_current_dir("/").is_err() {
-        let _ = std::env::set_current_dir(state);
-    }
-}
-
-/// Reports to the client that started the process.
-fn report(line: &str) -> CommandResult {
-    let mut output = std::io::stdout().lock();
-    let written = writeln!(output, "{line}").and_then(|()| output.flush());
-    written.map_err(|_| ToolError::new(Reason::Internal, "the client is gone").into())
-}
-
-fn refuse(reason: &str) -> CommandResult {
-    report(reason)?;
-    Err(ToolError::new(Reason::Internal, reason).into())
-}
-
-/// Writes standard output and standard error to a log file from now on. The client that started the process then sees
-/// the end of the pipe.
-fn redirect_output(state: &Path) -> std::io::Result<()> {
-    let folder = state.join("logs");
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join("process.log");
-    let is_long = path
-        .metadata()
-        .is_ok_and(|metadata| metadata.len() > LOG_BYTES);
-    let file = OpenOptions::new()
-        .create(true)
-        .append(!is_long)
-        .write(true)
-        .truncate(is_long)
-        .mode(0o600)
-        .open(path)?;
-    rustix::stdio::dup2_stdout(file.as_fd())?;
-    rustix::stdio::dup2_stderr(file.as_fd())?;
-    Ok(())
 }

@@ -16,8 +16,8 @@ const REPORT_BYTES: u64 = 4096;
 
 /// Starts the process and waits until clients can connect to it. The error is the process's own text.
 pub(super) fn start_process(environment: &Environment) -> Result<(), String> {
-    let program = std::env::current_exe()
-        .map_err(|error| format!("the path of this program is unknown: {error}"))?;
+    let program =
+        own_program().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     if let Some(scope) = user_scope(environment) {
         let path = program.to_string_lossy().into_owned();
         let arguments = [
@@ -37,6 +37,19 @@ pub(super) fn start_process(environment: &Environment) -> Result<(), String> {
     let child = start_background(&program, &[COMMAND])
         .map_err(|error| format!("cannot start the background process: {error}"))?;
     report(child)
+}
+
+/// Returns the path of this program. After the file was replaced, this is the new version.
+fn own_program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    // Linux marks the path of a running program whose file is another one now.
+    let replaced = path
+        .to_str()
+        .and_then(|path| path.strip_suffix(" (deleted)"));
+    Ok(match replaced {
+        Some(replaced) if !path.exists() => PathBuf::from(replaced),
+        _ => path,
+    })
 }
 
 /// Reads the first line of the process: that it is ready, or why not.

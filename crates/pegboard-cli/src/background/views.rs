@@ -5,18 +5,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pegboard::dashboard::ConfigReloader;
 use pegboard::{Builder, Configuration, Pegboard};
-use pegboard_background::Hello;
+use pegboard_background::{Hello, Variables};
 use pegboard_config::{Environment, MentionedVariables};
 use pegboard_gateway::Gateway;
-use pegboard_model::ToolResult;
+use pegboard_hub::ServerPool;
+use pegboard_model::{Reason, ToolError, ToolResult};
 use pegboard_upstream::inherited_variables;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::SHARE_VARIABLE;
+use super::on_demand::IDLE_VARIABLE;
 use crate::commands::{open_unread, run_background_tasks};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -24,8 +28,19 @@ use crate::output::Output;
 /// How long a view without clients is kept, so that a client that restarts finds its servers running.
 const UNUSED_VIEW_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Variables of terminals and logins, which servers get but which do not make a different view.
-const NOISE: &[&str] = &["COLORTERM", "LANGUAGE", "NO_COLOR", "TERM"];
+/// Maximum number of open views. The clients of further ones serve themselves.
+const VIEWS_MAX: usize = 256;
+
+/// Variables of terminals and logins, which servers get but which do not make a different view, and those that only
+/// concern the process itself.
+const NOISE: &[&str] = &[
+    "COLORTERM",
+    "LANGUAGE",
+    "NO_COLOR",
+    "TERM",
+    SHARE_VARIABLE,
+    IDLE_VARIABLE,
+];
 /// Prefixes of such variables.
 const NOISE_PREFIXES: &[&str] = &["XDG_SESSION_", "XDG_VTNR", "XDG_SEAT"];
 
@@ -39,34 +54,42 @@ struct ViewKey {
     project: PathBuf,
     strict: bool,
     variables: BTreeMap<String, String>,
+    /// A hash of the settings that a reload does not change. After such a change, new clients get a new view.
+    settings: [u8; 32],
 }
 
 /// An open configuration and its clients.
 pub(super) struct View {
     pub(super) pegboard: Arc<Pegboard>,
     pub(super) gateway: Gateway,
-    /// Notes for each client, for example problems in config files.
-    pub(super) notes: Vec<String>,
+    reload: Arc<ConfigReloader>,
     clients: AtomicUsize,
     unused_since: Mutex<Instant>,
-    tasks: AbortHandle,
+    /// Keeps the view up to date; `None` for the view of the foreground process, which does so itself.
+    tasks: Option<AbortHandle>,
 }
 
 /// A client's use of a view. Dropping it ends the use.
 pub(super) struct ViewUse(Arc<View>);
 
+/// Notes for a client, for example problems in config files.
+pub(super) type Notes = Vec<String>;
+
 /// All open views.
 pub(super) struct Views {
     state: PathBuf,
     output: Output,
+    /// Shares the servers of all views.
+    pool: ServerPool,
     open: Mutex<HashMap<ViewKey, Arc<View>>>,
 }
 
 impl Views {
-    pub(super) fn new(state: PathBuf, output: Output) -> Self {
+    pub(super) fn new(state: PathBuf, output: Output, pool: ServerPool) -> Self {
         Self {
             state,
             output,
+            pool,
             open: Mutex::default(),
         }
     }
@@ -86,36 +109,68 @@ impl Views {
         Ok(mentioned)
     }
 
-    /// Returns the view of a client, and opens it if it is the first one.
+    /// Returns the view of a client, and opens it if it is the first one. Config files that have changed since the view
+    /// was opened are applied first, so that a client never sees an older configuration than its files have.
     ///
     /// # Errors
     /// Fails if the client's files cannot be used; the client then reports it itself.
-    pub(super) fn get_or_open(
+    pub(super) async fn get_or_open(
         &self,
         hello: &Hello,
         variables: BTreeMap<String, String>,
-    ) -> Result<ViewUse, Failure> {
+    ) -> Result<(ViewUse, Notes), Failure> {
         let builder = self.builder(hello, variables.clone());
         let configuration = builder.load()?;
-        let key = ViewKey {
-            config_dir: hello.config_dir.clone(),
-            home: hello.home.clone(),
-            config: hello.config.clone(),
-            project: configuration
-                .loaded
-                .project
-                .clone()
-                .unwrap_or(hello.folder.clone()),
-            strict: hello.strict,
-            variables: without_noise(variables),
+        let notes = crate::commands::notes_of(hello, &configuration)?;
+        let key = ViewKey::new(hello, &configuration, variables);
+        let view = {
+            let mut open = self.lock();
+            match open.get(&key) {
+                Some(known) => ViewUse::new(known),
+                None if open.len() >= VIEWS_MAX => {
+                    let message = "the process has too many projects open";
+                    return Err(ToolError::new(Reason::Overloaded, message).into());
+                }
+                None => {
+                    let view = Arc::new(self.open_view(builder, configuration)?);
+                    open.insert(key, view.clone());
+                    return Ok((ViewUse::new(&view), notes));
+                }
+            }
         };
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(view) = open.get(&key) {
-            return Ok(ViewUse::new(view.clone()));
+        let (applied, now) = (view.reload.loaded(), &configuration.loaded);
+        if applied.contents != now.contents || applied.servers != now.servers {
+            view.reload.apply().await;
         }
-        let view = Arc::new(self.open_view(hello, builder, configuration)?);
-        open.insert(key, view.clone());
-        Ok(ViewUse::new(view))
+        Ok((view, notes))
+    }
+
+    /// Adds the view of the foreground process, which opened it. Clients with the same view use it.
+    ///
+    /// # Errors
+    /// Fails if the state folder cannot be used.
+    pub(super) fn adopt(
+        &self,
+        hello: &Hello,
+        environment: &Environment,
+        pegboard: &Arc<Pegboard>,
+        gateway: &Gateway,
+        reload: &Arc<ConfigReloader>,
+    ) -> ToolResult<()> {
+        let needed = self.needed_variables(hello)?;
+        let variables = wanted_variables(environment, |name| needed.matches(name));
+        let key = ViewKey::new(hello, pegboard.configuration(), variables.values);
+        let view = View {
+            pegboard: pegboard.clone(),
+            gateway: gateway.clone(),
+            reload: reload.clone(),
+            // The foreground process itself, which never leaves.
+            clients: AtomicUsize::new(1),
+            unused_since: Mutex::new(Instant::now()),
+            tasks: None,
+        };
+        self.lock().insert(key, Arc::new(view));
+        Ok(())
     }
 
     /// Closes the views that no client has used for a while.
@@ -137,44 +192,46 @@ impl Views {
 
     /// All open views.
     pub(super) fn all(&self) -> Vec<Arc<View>> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.values().cloned().collect()
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ViewKey, Arc<View>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn close(&self, condition: impl Fn(&Arc<View>) -> bool) {
         let closing: Vec<Arc<View>> = {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.lock();
             let closing = open.extract_if(|_, view| condition(view));
             closing.map(|(_, view)| view).collect()
         };
         for view in closing {
-            view.tasks.abort();
-            view.gateway.close();
-            view.pegboard.shut_down().await;
+            // The view of the foreground process is closed by that process.
+            if let Some(tasks) = &view.tasks {
+                tasks.abort();
+                view.gateway.close();
+                view.pegboard.shut_down().await;
+            }
         }
     }
 
-    fn open_view(
-        &self,
-        hello: &Hello,
-        builder: Builder,
-        configuration: Configuration,
-    ) -> Result<View, Failure> {
-        let notes = crate::commands::notes_of(hello, &configuration)?;
+    fn open_view(&self, builder: Builder, configuration: Configuration) -> Result<View, Failure> {
+        let builder = builder.pool(self.pool.clone());
         let pegboard = Arc::new(open_unread(configuration, builder, &self.output)?);
         let gateway = pegboard.gateway();
+        let reload = Arc::new(ConfigReloader::new(&pegboard, &gateway));
         let tasks = {
-            let (pegboard, gateway) = (pegboard.clone(), gateway.clone());
+            let (pegboard, reload) = (pegboard.clone(), reload.clone());
             let output = self.output.clone();
-            tokio::spawn(async move { run_background_tasks(&pegboard, &gateway, &output).await })
+            tokio::spawn(async move { run_background_tasks(&pegboard, || reload, &output).await })
         };
         Ok(View {
             pegboard,
             gateway,
-            notes,
+            reload,
             clients: AtomicUsize::new(0),
             unused_since: Mutex::new(Instant::now()),
-            tasks: tasks.abort_handle(),
+            tasks: Some(tasks.abort_handle()),
         })
     }
 
@@ -211,10 +268,49 @@ fn without_noise(mut variables: BTreeMap<String, String>) -> BTreeMap<String, St
     variables
 }
 
+/// Returns the variables of an environment whose names are wanted.
+pub(super) fn wanted_variables(
+    environment: &Environment,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Variables {
+    let all = environment.vars.iter();
+    let wanted = all.filter(|(name, _)| is_wanted(name));
+    Variables {
+        values: wanted
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    }
+}
+
+impl ViewKey {
+    fn new(
+        hello: &Hello,
+        configuration: &Configuration,
+        variables: BTreeMap<String, String>,
+    ) -> Self {
+        let loaded = &configuration.loaded;
+        // Secrets are not written into debug texts.
+        let settings = format!("{:?}\n{:?}", loaded.settings, loaded.trace);
+        Self {
+            config_dir: hello.config_dir.clone(),
+            home: hello.home.clone(),
+            config: hello.config.clone(),
+            project: configuration.project().to_owned(),
+            strict: hello.strict,
+            variables: without_noise(variables),
+            settings: *blake3::hash(settings.as_bytes()).as_bytes(),
+        }
+    }
+}
+
 impl ViewUse {
-    fn new(view: Arc<View>) -> Self {
+    fn new(view: &Arc<View>) -> Self {
         view.clients.fetch_add(1, Ordering::AcqRel);
-        Self(view)
+        Self(view.clone())
+    }
+
+    pub(super) fn view(&self) -> &Arc<View> {
+        &self.0
     }
 }
 

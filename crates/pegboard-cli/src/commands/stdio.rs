@@ -63,7 +63,7 @@ pub(crate) fn run(args: &StdioArgs, global: &Global, output: &Output) -> Command
         let profile = args.profile.as_deref().unwrap_or_default();
         let result = tokio::select! {
             result = serve_client(gateway.clone(), profile, rest) => result,
-            () = run_background_tasks(&pegboard, &gateway, output) => Ok(()),
+            () = run_background_tasks(&pegboard, || reloader(&pegboard, &gateway), output) => Ok(()),
         };
         gateway.close();
         pegboard.shut_down().await;
@@ -94,13 +94,22 @@ async fn serve_client(gateway: Gateway, profile: &str, rest: Rest) -> Result<(),
         input,
         output,
         resumed,
-        |_| {},
+        Arc::new(()),
         interrupted(),
     )
     .await
 }
 
-pub(crate) async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway, output: &Output) {
+fn reloader(pegboard: &Pegboard, gateway: &Gateway) -> Arc<ConfigReloader> {
+    Arc::new(ConfigReloader::new(pegboard, gateway))
+}
+
+/// Keeps a Pegboard up to date that serves clients, forever. `reload` is called after the first clients were served.
+pub(crate) async fn run_background_tasks(
+    pegboard: &Pegboard,
+    reload: impl FnOnce() -> Arc<ConfigReloader>,
+    output: &Output,
+) {
     tokio::time::sleep(STARTUP_GRACE).await;
     // A client has a session even before it requests a list.
     pegboard.hub().start_deferred_session();
@@ -112,8 +121,7 @@ pub(crate) async fn run_background_tasks(pegboard: &Pegboard, gateway: &Gateway,
     let mut files = pegboard.configuration().loaded.watch_list();
     let state = pegboard.configuration().state.path();
     files.extend(["trust.json", "secrets.json"].map(|name| state.join(name)));
-    let reload = ConfigReloader::new(pegboard, gateway);
-    let signal = changed.clone();
+    let (reload, signal) = (reload(), changed.clone());
     let read = &pegboard.configuration().loaded.contents;
     let watcher = Watcher::start(files, read, move || signal.notify_one());
     if let Err(problem) = &watcher {

@@ -6,10 +6,9 @@ use pegboard_config::edit::{NewServer, NewTransport, add_server};
 use pegboard_hub::RefreshScope;
 use pegboard_model::ServerName;
 
-use super::serve::{ServeArgs, StopCondition, listen, print_statistics, serve};
-use super::{
-    CommandResult, Global, Output, builder, import, load_config, open, open_unread, serving, setup,
-};
+use super::serve::{ServeArgs, Started, StopCondition, listen, print_statistics, serve};
+use super::{CommandResult, Global, Output, builder, import, load_config, open, serving, setup};
+use crate::background::Foreground;
 use crate::failure::Failure;
 use crate::format::count;
 use crate::prompts::{can_ask, confirm};
@@ -66,11 +65,10 @@ pub(crate) fn run(args: UpArgs, global: &Global, output: &Output) -> CommandResu
         }
         let (settings, state) = (&configuration.loaded.settings, configuration.state.path());
         let listening = listen(&args.serve, settings, state, output).await?;
-        let pegboard = open_unread(configuration, builder, output)?;
+        let foreground = Foreground::new(global, &configuration, output);
+        let started = Started::open(configuration, builder, foreground, output)?;
         let stop = StopCondition::Interrupted;
-        let result = serve(&pegboard, listening, &args.serve, true, stop, output).await;
-        pegboard.close().await;
-        result
+        serve(started, listening, &args.serve, true, stop, output).await
     })
 }
 

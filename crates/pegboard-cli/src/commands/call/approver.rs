@@ -23,11 +23,10 @@ impl Approver for TerminalApprover {
         if self.yes {
             return PromptResponse::Allow;
         }
-        let text = format!("{}\nCall {}?", question.text(), question.tool);
         let (sender, answer) = tokio::sync::oneshot::channel();
         // On its own thread, so that the prompt does not block the program after the approval timeout.
         let asking = std::thread::Builder::new().spawn(move || {
-            let _ = sender.send(prompt_for_approval(&text));
+            let _ = sender.send(prompt_for_approval(&question.text(), &question.tool));
         });
         match asking {
             Ok(_) => answer.await.unwrap_or(PromptResponse::Unavailable),
@@ -37,13 +36,18 @@ impl Approver for TerminalApprover {
 }
 
 /// Prompts for approval; anything but a clear yes is a refusal.
-fn prompt_for_approval(question: &str) -> PromptResponse {
+pub(crate) fn prompt_for_approval(text: &str, tool: &str) -> PromptResponse {
     let choices = "[y: yes, a: always for this version of the tool, N: no]";
-    match ask(&format!("{question} {choices} ")).as_deref() {
+    match ask(&format!("{text}\nCall {tool}? {choices} ")).as_deref() {
         Some("y" | "yes") => PromptResponse::Allow,
         Some("a" | "always") => PromptResponse::AllowAlways,
         _ => PromptResponse::Refuse,
     }
+}
+
+/// How to approve a call that waits in the inbox.
+pub(crate) fn pending_note(id: &str) -> String {
+    format!("waiting for approval: run `pegboard approvals allow {id}` in another terminal")
 }
 
 /// Prints how to approve each call that waits in the inbox because this terminal cannot prompt.
@@ -56,9 +60,7 @@ pub(crate) async fn report_pending_approvals(
             Ok(Event {
                 kind: EventKind::ApprovalRequested { id, way, .. },
                 ..
-            }) if way == "inbox" => output.note(&format!(
-                "waiting for approval: run `pegboard approvals allow {id}` in another terminal"
-            )),
+            }) if way == "inbox" => output.note(&pending_note(&id)),
             Ok(_) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => std::future::pending().await,
         }

@@ -54,6 +54,16 @@ fn merged(
     Ok(map)
 }
 
+/// Returns the arguments with standard input read, if they are to be read from there.
+pub(super) fn with_input_read(args: &CallArgs) -> Result<CallArgs, Failure> {
+    let mut args = args.clone();
+    if args.args.is_none() && args.arguments.as_slice() == ["-"] {
+        args.args = Some(standard_input()?);
+        args.arguments.clear();
+    }
+    Ok(args)
+}
+
 fn standard_input() -> Result<String, Failure> {
     let mut text = String::new();
     let read = std::io::stdin().lock().read_to_string(&mut text);

@@ -27,12 +27,12 @@ struct Content {
 }
 
 /// Prints text content as it is and other content as a short description; with `--json`, the server's result verbatim.
-pub(super) fn show(result: &RawValue, output: &Output) -> CommandResult {
+pub(super) fn show(result: &str, output: &Output) -> CommandResult {
     if output.json {
-        return output.json_line(result.get());
+        return output.json_line(result);
     }
-    let Ok(view) = serde_json::from_str::<ResultView<'_>>(result.get()) else {
-        return output.line(result.get());
+    let Ok(view) = serde_json::from_str::<ResultView<'_>>(result) else {
+        return output.line(result);
     };
     if view.content.is_empty()
         && let Some(structured) = view.structured
@@ -60,15 +60,25 @@ pub(super) fn show(result: &RawValue, output: &Output) -> CommandResult {
     Ok(())
 }
 
-/// Warns that the result does not match the tool's output schema.
-pub(super) fn warn_of_mismatch(
+/// Returns warnings that the result of a tool does not match its output schema.
+pub(super) fn mismatches(
     events: &mut tokio::sync::broadcast::Receiver<Event>,
-    output: &Output,
-) {
+    called: &str,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
     while let Ok(event) = events.try_recv() {
-        if let EventKind::OutputMismatch { reason, error, .. } = event.kind {
-            let error = UntrustedText::new(&error);
-            output.note(&format!("warning: {reason}: {error}"));
+        match event.kind {
+            EventKind::OutputMismatch {
+                tool,
+                reason,
+                error,
+                ..
+            } if tool == called => {
+                let error = UntrustedText::new(&error);
+                warnings.push(format!("warning: {reason}: {error}"));
+            }
+            _ => {}
         }
     }
+    warnings
 }

@@ -14,16 +14,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use pegboard::Pegboard;
 use pegboard::dashboard::{ConfigReloader, Dashboard, Endpoint, RunningInstance, login_redirect};
+use pegboard::{Builder, Configuration, Pegboard};
 use pegboard_config::{ContentHashes, Problem, Watcher};
 use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
+use tokio::net::UnixListener;
 use tokio::sync::{Notify, oneshot};
 
 use super::{
     CommandResult, Global, Output, builder, interrupted, load_config, note_if_empty, open_unread,
     serving,
 };
+use crate::background::Foreground;
 use crate::failure::Failure;
 use crate::output::Paint;
 use address::Listening;
@@ -76,12 +78,39 @@ pub(crate) fn run(args: &ServeCommandArgs, global: &Global, output: &Output) -> 
         let stop = StopCondition::of(args.exit_on_eof)?;
         let (settings, state) = (&configuration.loaded.settings, configuration.state.path());
         let listening = listen(&args.serve, settings, state, output).await?;
-        let pegboard = open_unread(configuration, builder, output)?;
+        // A Pegboard that ends with its parent is not offered to other programs.
+        let is_shared = stop.is_shared();
+        let foreground = is_shared.then(|| Foreground::new(global, &configuration, output));
+        let started = Started::open(configuration, builder, foreground.flatten(), output)?;
         let logs_in = is_interactive();
-        let result = serve(&pegboard, listening, &args.serve, logs_in, stop, output).await;
-        pegboard.close().await;
-        result
+        serve(started, listening, &args.serve, logs_in, stop, output).await
     })
+}
+
+/// An open Pegboard, and the clients of the socket that it serves beside those over HTTP.
+pub(crate) struct Started {
+    pegboard: Arc<Pegboard>,
+    /// `None` if this process serves HTTP clients only.
+    foreground: Option<Foreground>,
+}
+
+impl Started {
+    pub(crate) fn open(
+        configuration: Configuration,
+        builder: Builder,
+        foreground: Option<Foreground>,
+        output: &Output,
+    ) -> Result<Self, Failure> {
+        let builder = match &foreground {
+            Some(foreground) => builder.pool(foreground.pool()),
+            None => builder,
+        };
+        let pegboard = Arc::new(open_unread(configuration, builder, output)?);
+        Ok(Self {
+            pegboard,
+            foreground,
+        })
+    }
 }
 
 /// Ends orphans of an earlier run that was killed, after the first clients were served.
@@ -127,9 +156,25 @@ async fn watch(watching: Watching, output: &Output) {
     std::future::pending().await
 }
 
-/// Serves until interrupted, or until the stop condition holds.
+/// Serves until interrupted, or until the stop condition holds, and closes the Pegboard.
 pub(crate) async fn serve(
-    pegboard: &Pegboard,
+    started: Started,
+    listening: Listening,
+    args: &ServeArgs,
+    logs_in: bool,
+    stop_condition: StopCondition,
+    output: &Output,
+) -> CommandResult {
+    let result = serve_open(&started, listening, args, logs_in, stop_condition, output).await;
+    started.pegboard.shut_down().await;
+    result
+}
+
+async fn serve_open(
+    Started {
+        pegboard,
+        foreground,
+    }: &Started,
     listening: Listening,
     args: &ServeArgs,
     logs_in: bool,
@@ -166,9 +211,12 @@ pub(crate) async fn serve(
     files.extend(own.map(|name| state.join(name)));
     let watching = begin_watching(files, read, &changed);
     let login = logs_in.then(|| dashboard.login_url());
-    // A Pegboard that ends with its parent is not offered to other programs.
     let is_shared = stop_condition.is_shared();
     let _running = is_shared.then(|| RunningInstance::announce(state, listening.address));
+    let url = format!("http://{}/", greeting::shown_address(&listening));
+    let socket = foreground
+        .as_ref()
+        .and_then(|foreground| foreground.open(pegboard, &gateway, &reload, &url));
     tokens.warn(output);
     greeting::greet(
         pegboard,
@@ -189,14 +237,30 @@ pub(crate) async fn serve(
         () = follow_config(&reload, Some(&access), &changed, output) => {}
         () = dashboard.keep_projects_updated() => {}
         () = login_redirect::expire(state) => {}
+        () = serve_socket(foreground.as_ref(), socket, output) => {}
         () = stop_condition.wait() => {}
         () = interrupted() => {}
     }
     output.note("stopping");
+    if let Some(foreground) = foreground {
+        foreground.end().await;
+    }
     drop(stop);
     let _ = serving.await;
     gateway.close();
     Ok(())
+}
+
+/// Serves the clients of the socket until the process is asked to stop; forever without a socket.
+async fn serve_socket(
+    foreground: Option<&Foreground>,
+    listener: Option<UnixListener>,
+    output: &Output,
+) {
+    match foreground {
+        Some(foreground) => foreground.serve(listener, output).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Runs work, then waits forever.

@@ -103,6 +103,8 @@ impl Home {
                 self.path("config").display().to_string(),
             ),
             ("PEGBOARD_STATE_DIR", self.state().display().to_string()),
+            // The process that clients share ends soon after the last one.
+            ("PEGBOARD_BACKGROUND_IDLE", "1".to_owned()),
         ];
         let own = own
             .into_iter()

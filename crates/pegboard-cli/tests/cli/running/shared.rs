@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Home, TIMEOUT, kill};
 
 /// A client of `pegboard stdio`.
-struct Client {
+pub(super) struct Client {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -19,8 +19,14 @@ struct Client {
 }
 
 impl Client {
-    fn start(home: &Home) -> Self {
+    pub(super) fn start(home: &Home) -> Self {
+        Self::start_in(home, "project")
+    }
+
+    /// Starts a client in a folder of the test.
+    pub(super) fn start_in(home: &Home, folder: &str) -> Self {
         let mut command = home.command(&["stdio"]);
+        command.current_dir(home.path(folder));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let input = child.stdin.take().expect("an input");
@@ -34,7 +40,7 @@ impl Client {
     }
 
     /// Sends a request and returns its response.
-    fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let id = self.last_id;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -53,7 +59,7 @@ impl Client {
         }
     }
 
-    fn open(&mut self) {
+    pub(super) fn open(&mut self) {
         let info = json!({"name": "test", "version": "1"});
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
@@ -66,12 +72,12 @@ impl Client {
         writeln!(self.input, "{note}").expect("the notification is read");
     }
 
-    fn add(&mut self, a: u64, b: u64) -> Value {
+    pub(super) fn add(&mut self, a: u64, b: u64) -> Value {
         let params = json!({"name": "example__add_numbers", "arguments": {"a": a, "b": b}});
         self.request("tools/call", params)
     }
 
-    fn end(self) {
+    pub(super) fn end(self) {
         let Self {
             mut child, input, ..
         } = self;

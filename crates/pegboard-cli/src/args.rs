@@ -98,7 +98,7 @@ pub(crate) enum Command {
         answer. With `--json` the document is printed in each case."
     )]
     Status,
-    /// List the running server instances of the background process: who shares them, and why
+    /// List the running servers that clients share: who uses each of them, and why
     #[command(
         after_help = "Examples:\n  pegboard ps\n  pegboard ps --json | jq '.instances[].server'\n\n\
         Exit codes: 0 a background process runs, 3 none runs or it does not respond."

@@ -14,7 +14,7 @@ use pegboard_model::{Reason, ToolError};
 use tokio::net::UnixListener;
 
 use super::process::Process;
-use super::reason_to_stay_alone;
+use super::reason_not_to_share;
 use super::start::READY;
 use crate::commands::{CommandResult, interrupted, serving};
 use crate::output::Output;
@@ -28,7 +28,7 @@ const LOG_BYTES: u64 = 1024 * 1024;
 /// Runs the background process.
 pub(crate) fn run(output: &Output) -> CommandResult {
     let environment = Environment::from_process();
-    if let Some(reason) = reason_to_stay_alone(&environment) {
+    if let Some(reason) = reason_not_to_share(&environment) {
         return refuse(reason);
     }
     let state = Paths::from_env(&environment).state_dir;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::bridge::hello;
 use super::process::Process;
-use super::{ask, reason_to_stay_alone};
+use super::{ask, reason_not_to_share};
 use crate::args::Global;
 use crate::output::Output;
 
@@ -42,7 +42,7 @@ impl Foreground {
         output: &Output,
     ) -> Option<Self> {
         let environment = configuration.environment.clone();
-        if reason_to_stay_alone(&environment).is_some() {
+        if reason_not_to_share(&environment).is_some() {
             return None;
         }
         let state = configuration.state.path().to_owned();

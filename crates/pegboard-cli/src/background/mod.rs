@@ -34,11 +34,22 @@ pub(crate) use start::{find_program, user_systemd};
 
 /// Turns sharing off if it is `off`.
 const SHARE_VARIABLE: &str = "PEGBOARD_SHARE";
+/// Turns on logs on standard error, which are those of the process that serves the client.
+const LOG_VARIABLE: &str = "PEGBOARD_LOG";
 /// The argument that runs the background process. It is visible in the list of processes.
 pub(crate) const COMMAND: &str = "background";
 
-/// Returns why this process must not use a background process, or `None` if it may.
+/// Returns why clients in this environment must not be served by a shared process, or `None` if they may.
 pub(crate) fn reason_to_stay_alone(environment: &Environment) -> Option<&'static str> {
+    let level = environment.vars.get(LOG_VARIABLE);
+    match level.is_some_and(|level| !level.trim().is_empty()) {
+        true => Some("PEGBOARD_LOG requests the logs of this process"),
+        false => reason_not_to_share(environment),
+    }
+}
+
+/// Returns why this process must not be the one that clients share, or `None` if it may.
+pub(crate) fn reason_not_to_share(environment: &Environment) -> Option<&'static str> {
     let value = environment.vars.get(SHARE_VARIABLE);
     let is_off = value.is_some_and(|value| value.eq_ignore_ascii_case("off"));
     if !cfg!(target_os = "linux") {

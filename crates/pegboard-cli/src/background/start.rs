@@ -20,8 +20,8 @@ pub(super) fn start_process(state: &Path, environment: &Environment) -> Result<(
     if activate(state, environment) {
         return Ok(());
     }
-    let program = std::env::current_exe()
-        .map_err(|error| format!("the path of this program is unknown: {error}"))?;
+    let program =
+        own_program().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     if let Some(scope) = user_scope(environment) {
         let path = program.to_string_lossy().into_owned();
         let arguments = [
@@ -41,6 +41,19 @@ pub(super) fn start_process(state: &Path, environment: &Environment) -> Result<(
     let child = start_background(&program, &[COMMAND])
         .map_err(|error| format!("cannot start the background process: {error}"))?;
     report(child)
+}
+
+/// Returns the path of this program. After the file was replaced, this is the new version.
+fn own_program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    // Linux marks the path of a running program whose file is another one now.
+    let replaced = path
+        .to_str()
+        .and_then(|path| path.strip_suffix(" (deleted)"));
+    Ok(match replaced {
+        Some(replaced) if !path.exists() => PathBuf::from(replaced),
+        _ => path,
+    })
 }
 
 /// Reads the first line of the process: that it is ready, or why not.

@@ -5,7 +5,7 @@ use pegboard_model::{Reason, ToolError};
 use serde::Serialize;
 
 use super::{CommandResult, Output};
-use crate::background::{EndedBy, reason_to_stay_alone, replace};
+use crate::background::{EndedBy, reason_not_to_share, replace};
 
 /// The document of `--json`; documented in docs/commands.md.
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct Document {
 
 pub(crate) fn run(output: &Output) -> CommandResult {
     let environment = Environment::from_process();
-    if let Some(reason) = reason_to_stay_alone(&environment) {
+    if let Some(reason) = reason_not_to_share(&environment) {
         let message = format!("no background process can be started: {reason}");
         return Err(ToolError::new(Reason::ProcessUnresponsive, message)
             .with_remedy("A running one is ended by `pegboard stop`.")

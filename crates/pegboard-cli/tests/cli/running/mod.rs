@@ -1,7 +1,5 @@
 //! The program while it runs: hot reload, signals, servers that misbehave or die.
 
-mod activation;
-mod controlling;
 mod escapes;
 mod every_path;
 mod hot_reload;

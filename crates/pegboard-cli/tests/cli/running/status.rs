@@ -1,5 +1,6 @@
 //! `pegboard status`: finds the running Pegboard and never prints a token.
 
+use pegboard_testkit::wait_until_sync;
 use serde_json::{Value, json};
 
 use super::serving::{endpoint, open_session, token};
@@ -109,7 +110,9 @@ fn r_cli_06_activity_names_the_client_and_can_be_filtered_by_it() {
         let clients = lines.iter().filter_map(|line| line["client"].as_str());
         clients.map(str::to_owned).collect()
     };
-    assert_eq!(of(&[]), ["cli", "t 1"]);
+    wait_until_sync("the activity is stored", TIMEOUT, || {
+        of(&[]) == ["cli", "t 1"]
+    });
     assert_eq!(of(&["--client", "T"]), ["t 1"]);
     assert_eq!(of(&["--client", "cli", "-n", "1"]), ["cli"]);
     assert!(of(&["--client", "unknown"]).is_empty());

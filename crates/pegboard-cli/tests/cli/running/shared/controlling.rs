@@ -6,12 +6,9 @@ use pegboard_background::{find_process, lock_file_path};
 use pegboard_testkit::{Script, wait_until_sync};
 use serde_json::{Value, json};
 
-use super::shared::Client;
+use super::client::Client;
+use super::process_of;
 use crate::support::{Home, TIMEOUT, kill};
-
-fn pid(home: &Home) -> u32 {
-    find_process(&home.state()).expect("a process").pid
-}
 
 fn sum(response: &Value) -> &Value {
     &response["result"]["structuredContent"]["sum"]
@@ -23,7 +20,7 @@ fn r_share_01_stop_ends_the_process_and_its_servers_and_clients_continue() {
     let mut client = Client::start(&home);
     client.open();
     assert_eq!(*sum(&client.add(1, 2)), 3);
-    let first = pid(&home);
+    let first = process_of(&home);
     let run = home.run(&["stop"]).ok();
     assert_eq!(run.stdout, format!("stopped process {first}\n"));
     let none = home.run(&["stop", "--json"]).exits(3);
@@ -33,7 +30,7 @@ fn r_share_01_stop_ends_the_process_and_its_servers_and_clients_continue() {
     assert_eq!(home.processes().len(), 1, "only the bridge is left");
     let response = client.add(2, 2);
     assert_eq!(*sum(&response), 4, "{response}");
-    assert_ne!(pid(&home), first);
+    assert_ne!(process_of(&home), first);
     client.end();
     home.run(&["stop"]).ok();
     home.assert_nothing_runs();
@@ -45,7 +42,7 @@ fn r_share_01_stop_ends_a_frozen_process() {
     let mut client = Client::start(&home);
     client.open();
     assert_eq!(*sum(&client.add(1, 2)), 3);
-    let frozen = pid(&home);
+    let frozen = process_of(&home);
     kill("-STOP", frozen);
     home.run(&["ps"]).exits(3);
     let run = home.run(&["stop", "--json"]).ok();
@@ -65,7 +62,7 @@ fn r_share_01_two_stops_at_once_end_one_process_and_nothing_else() {
     let home = Home::with_example();
     let mut client = Client::start(&home);
     client.open();
-    let first = pid(&home);
+    let first = process_of(&home);
     let runs = std::thread::scope(|scope| {
         let stops: Vec<_> = (0..2)
             .map(|_| scope.spawn(|| home.run(&["stop", "--json"])))
@@ -120,7 +117,7 @@ fn r_share_04_clients_move_to_a_restarted_process_without_an_error() {
     let home = Home::with_example();
     let mut clients: Vec<Client> = (0..3).map(|_| Client::start(&home)).collect();
     clients.iter_mut().for_each(Client::open);
-    let former = pid(&home);
+    let former = process_of(&home);
     let is_done = AtomicBool::new(false);
     let (document, clients) = std::thread::scope(|scope| {
         let is_done = &is_done;
@@ -148,7 +145,7 @@ fn r_share_04_clients_move_to_a_restarted_process_without_an_error() {
             .map(|call| call.join().expect("it ends"));
         (document, ended.collect::<Vec<_>>())
     });
-    let new = pid(&home);
+    let new = process_of(&home);
     assert_eq!(
         document,
         json!({"former_pid": former, "pid": new, "ended_by": null})

@@ -10,7 +10,7 @@ use pegboard_background::{Confinement, find_process, state_id};
 use pegboard_testkit::wait_until_sync;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::shared::Client;
+use super::client::Client;
 use crate::support::{Home, PEGBOARD, TIMEOUT};
 
 /// A home with a private runtime folder, and the socket that a service manager would listen on.

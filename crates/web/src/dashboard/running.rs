@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_background::{ClientStatus, InstanceStatus, ProcessKind, ProcessPhase, ProcessStatus};
+use pegboard_catalog::Catalog;
 use pegboard_model::{ServerName, Timestamp};
 
 use super::Pages;
@@ -27,11 +28,12 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         "Clients",
         "Every client of this Pegboard, in all projects, and the running servers that they share.",
     );
+    let catalog = pages.hub().catalog();
     let body = html! {
         div.stack id="running" data-live="catalog activity process" {
             (process(&status, now))
             (clients(&status, now))
-            (instances(&status, now))
+            (instances(&status, &catalog, now))
         }
     };
     Page::new(Section::Clients, "Clients", head, body)
@@ -123,7 +125,7 @@ fn folder(path: &Path) -> Markup {
     }
 }
 
-fn instances(status: &ProcessStatus, now: Timestamp) -> Markup {
+fn instances(status: &ProcessStatus, catalog: &Catalog, now: Timestamp) -> Markup {
     let all = &status.instances;
     html! {
         section.card aria-labelledby="instances-title" {
@@ -142,7 +144,7 @@ fn instances(status: &ProcessStatus, now: Timestamp) -> Markup {
                         th.tight.wide scope="col" { "Started" }
                         th.tight scope="col" { span.visually-hidden { "Actions" } }
                     } }
-                    tbody { @for instance in all.iter().take(ROWS) { (instance_row(instance, status, now)) } }
+                    tbody { @for instance in all.iter().take(ROWS) { (instance_row(instance, status, catalog, now)) } }
                 } }
                 @if all.len() > ROWS { footer { "and " (thousands((all.len() - ROWS) as u64)) " more" } }
             }
@@ -150,11 +152,16 @@ fn instances(status: &ProcessStatus, now: Timestamp) -> Markup {
     }
 }
 
-fn instance_row(instance: &InstanceStatus, status: &ProcessStatus, now: Timestamp) -> Markup {
+fn instance_row(
+    instance: &InstanceStatus,
+    status: &ProcessStatus,
+    catalog: &Catalog,
+    now: Timestamp,
+) -> Markup {
     html! {
         tr {
             th scope="row" {
-                (server_link(&instance.server))
+                (server_link(&instance.server, catalog))
                 span.sub { @match instance.pid { Some(pid) => { "process " (pid) }, None => "remote" } }
             }
             td {
@@ -171,12 +178,14 @@ fn instance_row(instance: &InstanceStatus, status: &ProcessStatus, now: Timestam
     }
 }
 
-/// The name of a server; a link if it has a page, which servers of other projects may not have.
-fn server_link(server: &str) -> Markup {
+/// The name of a server; a link if it has a page, which a server of another project may not have.
+fn server_link(server: &str, catalog: &Catalog) -> Markup {
+    let name = ServerName::parse(server).ok();
+    let name = name.filter(|name| catalog.server(name).is_some());
     html! {
-        @match ServerName::parse(server) {
-            Ok(name) => a.name-link href=(format!("/servers/{name}")) { (name) },
-            Err(_) => (line(server)),
+        @match name {
+            Some(name) => a.name-link href=(format!("/servers/{name}")) { (name) },
+            None => (line(server)),
         }
     }
 }
@@ -185,7 +194,7 @@ fn scope(instance: &InstanceStatus) -> Markup {
     let mut projects: Vec<&str> = instance
         .leases
         .iter()
-        .map(|use_| use_.view.as_str())
+        .map(|lease| lease.view.as_str())
         .collect();
     projects.sort_unstable();
     projects.dedup();

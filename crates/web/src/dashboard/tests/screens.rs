@@ -113,6 +113,7 @@ async fn r_share_01_clients_of_all_projects_and_their_instances_are_shown() {
         assert!(text.contains(needed), "{needed:?} is not in {text}");
     }
     assert!(!text.contains("instances//stop") && !text.contains("<b>"));
+    assert!(!text.contains("/servers/notes"), "it has no page here");
     let cells = |number: &str| {
         let cell = format!("<td class=\"tight num\">{number}</td>");
         text.matches(&cell).count()

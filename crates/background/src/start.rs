@@ -87,7 +87,7 @@ pub fn connect(state: &Path) -> Result<Option<UnixStream>, String> {
 /// Connects to a socket. A process that is busy has a full queue of connections, which is no reason to replace it.
 ///
 /// # Errors
-/// Fails if nobody listens, or the queue is still full after `timeout`.
+/// Fails if no process listens, or the queue is still full after `timeout`.
 pub fn connect_within(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

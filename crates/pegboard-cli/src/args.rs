@@ -111,7 +111,8 @@ pub(crate) enum Command {
     Stop,
     /// Replace the background process by a new one, to which its clients move
     #[command(after_help = "Example:\n  pegboard restart\n\n\
-        Exit codes: 0 a new process runs, 3 none was running or it could not be replaced.")]
+        A `pegboard up` in a terminal is left alone.\n\
+        Exit codes: 0 a new process runs, 2 it is a `pegboard up`, 3 none was running or it could not be replaced.")]
     Restart,
     /// Let the service manager of the user (systemd, launchd) start Pegboard
     #[command(

@@ -114,15 +114,16 @@ fn stop_within(state: &Path, timeouts: StopTimeouts) -> ToolResult<Ended> {
         pid: record.pid,
         by,
     };
+    // A process that is ending, for example because of another `stop`, has given up its lock file.
+    let is_gone = || find_process(state).as_ref() != Some(&record);
     let Some(handle) = handle else {
-        // The number belongs to another process, or to none: only the lock tells whether the process has ended.
-        let is_over = || find_process(state).as_ref() != Some(&record);
-        return match is_asked && wait_until(timeouts.end, is_over) || is_over() {
+        // The number belongs to another process, or to none: the lock file shows whether the process has ended.
+        return match is_asked && wait_until(timeouts.end, is_gone) || is_gone() {
             true => Ok(ended(EndedBy::Request)),
             false => Err(unresponsive(&foreign_pid(&record), state)),
         };
     };
-    if is_asked && handle.wait(timeouts.end) {
+    if (is_asked || is_gone()) && handle.wait(timeouts.end) {
         return Ok(ended(EndedBy::Request));
     }
     end_by_signal(&handle, &record, state, timeouts)
@@ -167,11 +168,11 @@ pub(crate) fn replace(state: &Path, environment: &Environment) -> ToolResult<Rep
         return Err(in_the_foreground(&former));
     }
     let mut ended = None;
-    if !request(&former, state, &Request::Retire)? {
+    let is_asked = request(&former, state, &Request::Retire)?;
+    // A process that is ending in the meantime has given up its lock file.
+    if !is_asked && find_process(state).as_ref() == Some(&former) {
         match ProcessHandle::open(former.pid, former.started) {
             Some(handle) => ended = Some(end_by_signal(&handle, &former, state, TIMEOUTS)?),
-            // It has ended in the meantime.
-            None if find_process(state).as_ref() != Some(&former) => {}
             None => return Err(unresponsive(&foreign_pid(&former), state)),
         }
     }

@@ -143,7 +143,7 @@ impl Process {
             () = self.reached(ProcessPhase::Retiring) => {}
         }
         if self.announcement.is_activated() {
-            // The service manager starts no other process while this one runs, so nobody else would respond.
+            // The service manager starts no other process while this one runs, so no other one would respond.
             tokio::spawn(turn_away_all(listener));
         } else {
             drop(listener);

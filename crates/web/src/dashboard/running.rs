@@ -138,7 +138,7 @@ fn instances(status: &ProcessStatus, catalog: &Catalog, now: Timestamp) -> Marku
                     thead { tr {
                         th scope="col" { "Server" }
                         th scope="col" { "Shared by" }
-                        th.tight.num scope="col" { "Clients" }
+                        th.tight.num.medium scope="col" { "Clients" }
                         th.tight.medium scope="col" { "Idle" }
                         th.tight.num.medium scope="col" { "Memory" }
                         th.tight.wide scope="col" { "Started" }
@@ -169,7 +169,7 @@ fn instance_row(
                 span.sub { (line(&instance.reason)) }
                 @if instance.takes_turns { span.sub { "sessions take turns: it requested input from a client" } }
             }
-            td.tight.num { (thousands(status.clients_of(instance).count() as u64)) }
+            td.tight.num.medium { (thousands(status.clients_of(instance).count() as u64)) }
             td.tight.medium { (idle(instance)) }
             td.tight.num.medium { (memory(instance.memory_bytes)) }
             td.tight.wide { (Ago { now, then: Some(Timestamp(instance.started)) }) }

@@ -209,8 +209,15 @@ fn uninstall(manager: Manager, environment: &Environment, output: &Output) -> Co
         Manager::Launchd => None,
     };
     if let Some(systemctl) = &systemctl {
-        systemctl.run(&["disable", "--now", SOCKET_UNIT])?;
-        systemctl.run(&["stop", SERVICE_UNIT])?;
+        // Units that systemd has not read yet could not be stopped.
+        systemctl.run(&["daemon-reload"])?;
+        let has = |unit: &str| installed.iter().any(|file| file.path.ends_with(unit));
+        if has(SOCKET_UNIT) {
+            systemctl.run(&["disable", "--now", SOCKET_UNIT])?;
+        }
+        if has(SERVICE_UNIT) {
+            systemctl.run(&["stop", SERVICE_UNIT])?;
+        }
     }
     for file in &installed {
         file.remove()?;

@@ -9,7 +9,7 @@ const instances = (page) => page.getByRole("table", { name: "Running server inst
 await script({}, async (context) => {
   const page = await logIn(context);
 
-  await step("nobody is connected", async () => {
+  await step("no client is connected", async () => {
     await page.getByRole("link", { name: "Clients", exact: true }).click();
     await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();
     await page.getByText("No client is connected").waitFor();

@@ -115,7 +115,7 @@ async fn r_share_01_clients_of_all_projects_and_their_instances_are_shown() {
     assert!(!text.contains("instances//stop") && !text.contains("<b>"));
     assert!(!text.contains("/servers/notes"), "it has no page here");
     let cells = |number: &str| {
-        let cell = format!("<td class=\"tight num\">{number}</td>");
+        let cell = format!("<td class=\"tight num medium\">{number}</td>");
         text.matches(&cell).count()
     };
     assert_eq!((cells("2"), cells("1")), (1, 2), "clients of each instance");

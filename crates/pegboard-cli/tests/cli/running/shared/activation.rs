@@ -116,7 +116,7 @@ fn r_share_01_the_first_client_starts_the_process_through_the_socket() {
         client.end();
         child
     });
-    // A process that retires sends new clients of the socket on, so that nobody waits for it.
+    // A process that retires sends new clients of the socket on, so that no client waits for it.
     let mut client = Client::start(&home);
     client.open();
     let document = home.run(&["restart", "--json"]).ok().json();

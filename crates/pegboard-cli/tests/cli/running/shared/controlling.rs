@@ -258,3 +258,24 @@ fn r_share_01_status_shows_the_process_with_its_clients_and_why_sharing_is_off()
     let text = home.run(&["status"]).exits(3).stdout;
     assert!(text.contains("off (PEGBOARD_SHARE"), "{text}");
 }
+
+#[test]
+fn r_share_01_a_process_in_the_foreground_is_stopped_but_not_restarted() {
+    let home = Home::with_example();
+    let mut up = home.start(&["up", "--port", "0"]);
+    wait_until_sync("`up` is the shared process", TIMEOUT, || {
+        find_process(&home.state()).is_some()
+    });
+    let run = home.run(&["restart"]).exits(2);
+    assert!(run.stderr.contains("is a `pegboard up`"), "{}", run.stderr);
+    let status = home.run(&["status", "--json"]).ok().json();
+    let process = &status["background"]["process"];
+    assert_eq!(
+        (&process["kind"], &process["pid"]),
+        (&json!("foreground"), &json!(up.pid()))
+    );
+    let stopped = home.run(&["stop", "--json"]).ok().json();
+    assert_eq!(stopped, json!({"pid": up.pid(), "ended_by": "request"}));
+    assert!(up.wait().success());
+    home.assert_nothing_runs();
+}

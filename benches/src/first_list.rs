@@ -41,7 +41,8 @@ pub(crate) fn run() {
 
 fn stdio(setup: &Setup, profile: &str) -> Command {
     let mut command = setup.pegboard();
-    command.arg("stdio");
+    // Through the bridge: see `sharing`.
+    command.args(["stdio", "--alone"]);
     if !profile.is_empty() {
         command.args(["--profile", profile]);
     }

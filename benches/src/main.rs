@@ -18,6 +18,7 @@ mod first_list;
 mod memory;
 mod refresh_all;
 mod searching;
+mod sharing;
 mod warm_list;
 
 mod api_client;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 
 type Measurement = fn(Option<&Path>);
 
-const MEASUREMENTS: [(&str, Measurement); 10] = [
+const MEASUREMENTS: [(&str, Measurement); 11] = [
     ("cold-listing", cold_listing::run),
     ("refresh-all", |_| refresh_all::run()),
     ("first-list", |_| first_list::run()),
@@ -44,6 +45,7 @@ const MEASUREMENTS: [(&str, Measurement); 10] = [
     ("cli-call", |_| cli_call::run()),
     ("memory", |_| memory::run()),
     ("search", |_| searching::run()),
+    ("sharing", |_| sharing::run()),
     ("faulty-reads", |_| {
         faulty_reads::run();
         failing_servers::run();

@@ -16,6 +16,7 @@ pub(crate) enum Figure {
     Micros(f64),
     PerSecond(f64),
     Megabytes(f64),
+    Processes(f64),
 }
 
 impl Figure {
@@ -30,7 +31,8 @@ impl Figure {
             Self::Millis(value)
             | Self::Micros(value)
             | Self::PerSecond(value)
-            | Self::Megabytes(value) => value,
+            | Self::Megabytes(value)
+            | Self::Processes(value) => value,
         }
     }
 
@@ -40,6 +42,7 @@ impl Figure {
             Self::Micros(_) => "µs",
             Self::PerSecond(_) => "/s",
             Self::Megabytes(_) => "MB",
+            Self::Processes(_) => "processes",
         }
     }
 }
@@ -47,6 +50,9 @@ impl Figure {
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = (self.value(), self.unit());
+        if let Self::Processes(_) = self {
+            return write!(f, "{value:.0}");
+        }
         match value {
             0.0..10.0 => write!(f, "{value:.2} {unit}"),
             10.0..100.0 => write!(f, "{value:.1} {unit}"),

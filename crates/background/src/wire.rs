@@ -157,7 +157,7 @@ pub enum PromptAnswer {
     AllowAlways,
     /// Do not run the call.
     Refuse,
-    /// Nobody could be asked.
+    /// There was no way to ask.
     #[serde(other)]
     Unavailable,
 }

@@ -61,8 +61,8 @@ impl Configuration {
         );
     }
 
-    /// Returns the project's folder, or the current folder if it is not in a project. This is what `${project}` stands
-    /// for.
+    /// Returns the project's folder, or the current folder if it is not in a project: the value of
+    /// `${project}`.
     pub fn project(&self) -> &Path {
         let project = self.loaded.project.as_deref();
         project.unwrap_or(&self.environment.working_dir)

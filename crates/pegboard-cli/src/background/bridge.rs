@@ -128,7 +128,8 @@ impl Bridge {
         let mut ends: Vec<Instant> = Vec::new();
         loop {
             self.hello.resume = relay.open.resume();
-            let link = match self.link() {
+            // The process identifies the bridge while it connects.
+            let link = match crate::with_visible_memory(|| self.link()) {
                 Ok(link) => link,
                 Err(reason) => return alone(reason, Some(&mut relay)),
             };
@@ -206,10 +207,18 @@ impl Bridge {
             .set_read_timeout(Some(REPLY_TIMEOUT))
             .map_err(failed)?;
         let descriptors = [input.as_fd(), output.as_fd()];
-        send_hello(&mut control, self.hello.clone(), descriptors).map_err(failed)?;
+        match send_hello(&mut control, self.hello.clone(), descriptors) {
+            Err(error) if has_ended(&error) => return Ok(None),
+            sent => sent.map_err(failed)?,
+        }
         drop((input, output));
         for _ in 0..REPLIES_MAX {
-            match read_message(&mut control).map_err(failed)? {
+            let reply = match read_message(&mut control) {
+                // It ended meanwhile, for example because it was idle.
+                Err(error) if has_ended(&error) => return Ok(None),
+                reply => reply.map_err(failed)?,
+            };
+            match reply {
                 Reply::Serving { notes, .. } => {
                     for note in notes {
                         let _ = rustix::io::write(io::stderr(), format!("{note}\n").as_bytes());
@@ -232,6 +241,12 @@ impl Bridge {
         }
         Err("the background process does not accept the client".to_owned())
     }
+}
+
+/// Whether the process closed the connection.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// Creates the state folder, accessible only by the owner.

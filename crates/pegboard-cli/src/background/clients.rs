@@ -13,6 +13,9 @@ use tokio::sync::watch;
 
 use super::views::View;
 
+/// Maximum number of clients. Further ones serve themselves.
+const CLIENTS_MAX: usize = 1_000;
+
 /// All connected clients.
 pub(super) struct Clients {
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
@@ -108,20 +111,24 @@ impl Default for Clients {
 }
 
 impl Clients {
-    pub(super) fn register(&self, client: Client) -> Registered<'_> {
+    /// Adds a client. Returns `None` if there are too many.
+    pub(super) fn register(&self, client: Client) -> Option<Registered<'_>> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let client = Arc::new(client);
         let count = {
             let mut all = self.lock();
+            if all.len() >= CLIENTS_MAX {
+                return None;
+            }
             all.insert(id, client.clone());
             all.len()
         };
         self.count.send_replace(count);
-        Registered {
+        Some(Registered {
             clients: self,
             id,
             client,
-        }
+        })
     }
 
     /// The connected clients, oldest first.

@@ -4,13 +4,13 @@
 //! something about that fails, it serves its client by itself, as `pegboard stdio --alone` does.
 
 mod activation;
-mod background;
 mod bridge;
 mod call;
 mod clients;
 mod control;
 mod foreground;
 mod listener;
+mod on_demand;
 mod process;
 mod process_admin;
 mod replaced;
@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 use pegboard_background::{ProcessStatus, Reply, Request, process_status, send_request};
 use pegboard_config::Environment;
 
-pub(crate) use background::run;
 pub(crate) use bridge::{Bridged, Rest, bridge};
 pub(crate) use call::{SharedCall, call};
 pub(crate) use control::{EndedBy, find, replace, stop};
 pub(crate) use foreground::Foreground;
+pub(crate) use on_demand::run;
 pub(crate) use start::{find_program, user_systemd};
 
 /// Turns sharing off if it is `off`.
@@ -64,10 +64,13 @@ pub(crate) fn reason_not_to_share(environment: &Environment) -> Option<&'static 
     }
 }
 
-/// Sends a request to the running process, if there is one. The process identifies this one meanwhile, so its memory must
-/// not be hidden.
+/// Sends a request to the running process, if there is one. The process identifies a peer that reads or calls
+/// something, so the memory of this one must not be hidden meanwhile.
 pub(crate) fn ask(state: &Path, request: &Request) -> Result<Option<Reply>, String> {
-    crate::with_visible_memory(|| send_request(state, request))
+    match request {
+        Request::Stop | Request::Retire => send_request(state, request),
+        _ => crate::with_visible_memory(|| send_request(state, request)),
+    }
 }
 
 /// Asks the running process for its clients and instances. Returns `None` if no process is running.

@@ -21,8 +21,8 @@ use crate::failure::Failure;
 
 /// Longest answer of a command.
 const ANSWER_BYTES: usize = 4096;
-/// Answers that the process has not read yet. A command sends one for each prompt.
-const ANSWERS_MAX: usize = 4;
+/// Answers and notes that wait. A command sends one answer for each prompt.
+const QUEUE_MAX: usize = 4;
 
 /// Runs the call of a command in the view that the command has, and sends the result.
 pub(super) async fn run(
@@ -44,7 +44,10 @@ pub(super) async fn run(
         view.view().clone(),
         control,
     );
-    let _registered = process.clients.register(client);
+    let Some(_registered) = process.clients.register(client) else {
+        let reason = "the process has too many clients".to_owned();
+        return reply(stream, Reply::Alone { reason }).await;
+    };
     let Ok(again) = stream.try_clone() else {
         return;
     };
@@ -53,10 +56,12 @@ pub(super) async fn run(
     let Ok((reader, writer)) = split(stream) else {
         return;
     };
-    let (answered, answers) = mpsc::channel(ANSWERS_MAX);
+    let (answered, answers) = mpsc::channel(QUEUE_MAX);
+    let (notes, noted) = mpsc::channel(QUEUE_MAX);
     let connection = Arc::new(Connection {
         writer: Mutex::new(writer),
         answers: Mutex::new(answers),
+        notes,
         can_ask: command.can_ask,
     });
     let args = CallArgs {
@@ -71,6 +76,7 @@ pub(super) async fn run(
         called = call_tool(&args, hub, Some(connection.clone())) => called,
         // Without the command the call is cancelled, as an interrupted command does it by itself.
         () = read_answers(reader, answered) => return,
+        never = connection.forward(noted) => match never {},
         () = process.stopped() => return,
     };
     connection.finish(&called).await;
@@ -111,10 +117,21 @@ async fn read_answers(mut reader: OwnedReadHalf, answers: mpsc::Sender<PromptAns
 struct Connection {
     writer: Mutex<OwnedWriteHalf>,
     answers: Mutex<mpsc::Receiver<PromptAnswer>>,
+    /// Notes that are sent while the call runs.
+    notes: mpsc::Sender<CallMessage>,
     can_ask: bool,
 }
 
 impl Connection {
+    /// Sends the notes of the call, forever.
+    async fn forward(&self, mut notes: mpsc::Receiver<CallMessage>) -> std::convert::Infallible {
+        while let Some(note) = notes.recv().await {
+            // A command that is gone ends the call.
+            let _ = self.send(&note).await;
+        }
+        std::future::pending().await
+    }
+
     async fn send(&self, message: &impl Serialize) -> io::Result<()> {
         let bytes = encode(message)?;
         self.writer.lock().await.write_all(&bytes).await
@@ -169,11 +186,7 @@ impl Approver for Connection {
 
     fn waits_in_inbox(&self, id: &str) {
         let text = pending_note(id);
-        if let Ok(bytes) = encode(&CallMessage::Note { text }) {
-            // Short, and the first message of the connection: it fits into the buffer of the socket.
-            if let Ok(writer) = self.writer.try_lock() {
-                let _ = writer.try_write(&bytes);
-            }
-        }
+        // One call waits once or twice, so there is always room.
+        let _ = self.notes.try_send(CallMessage::Note { text });
     }
 }

@@ -28,7 +28,9 @@ pub(super) async fn serve(process: &Process, stream: UnixStream) {
     let Ok((stream, request, descriptors)) = receive(stream).await else {
         return;
     };
-    if let Some(reason) = refusal(peer) {
+    // A process of the same user can end this one in any case, so only those that read or call something are identified.
+    let is_harmless = matches!(request, Request::Stop | Request::Retire);
+    if let Some(reason) = refusal(peer).filter(|_| !is_harmless) {
         return reply(stream, Reply::Alone { reason }).await;
     }
     match request {
@@ -102,7 +104,10 @@ async fn serve_client(
         control,
     );
     // Registered before the reply, so that a process that retires waits for the client.
-    let registered = process.clients.register(client);
+    let Some(registered) = process.clients.register(client) else {
+        let reason = "the process has too many clients".to_owned();
+        return reply(stream, Reply::Alone { reason }).await;
+    };
     if process.phase() != ProcessPhase::Serving {
         return reply(stream, Reply::Retry).await;
     }

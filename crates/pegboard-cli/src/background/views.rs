@@ -14,19 +14,22 @@ use pegboard_background::{Hello, Variables};
 use pegboard_config::{Environment, MentionedVariables};
 use pegboard_gateway::Gateway;
 use pegboard_hub::ServerPool;
-use pegboard_model::ToolResult;
+use pegboard_model::{Reason, ToolError, ToolResult};
 use pegboard_upstream::inherited_variables;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::SHARE_VARIABLE;
-use super::background::IDLE_VARIABLE;
+use super::on_demand::IDLE_VARIABLE;
 use crate::commands::{open_unread, run_background_tasks};
 use crate::failure::Failure;
 use crate::output::Output;
 
 /// How long a view without clients is kept, so that a client that restarts finds its servers running.
 const UNUSED_VIEW_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Maximum number of open views. The clients of further ones serve themselves.
+const VIEWS_MAX: usize = 256;
 
 /// Variables of terminals and logins, which servers get but which do not make a different view, and those that only
 /// concern the process itself.
@@ -124,6 +127,10 @@ impl Views {
             let mut open = self.lock();
             match open.get(&key) {
                 Some(known) => ViewUse::new(known),
+                None if open.len() >= VIEWS_MAX => {
+                    let message = "the process has too many projects open";
+                    return Err(ToolError::new(Reason::Overloaded, message).into());
+                }
                 None => {
                     let view = Arc::new(self.open_view(builder, configuration)?);
                     open.insert(key, view.clone());

@@ -210,7 +210,7 @@ fn r_obs_02_a_client_over_stdio_is_traced_until_its_end() {
         "name": "example__echo", "arguments": {"text": "hi"},
     }});
     let input = line(opening) + &line(call);
-    let run = home.run_with_input(&["stdio"], &input).ok();
+    let run = home.run_with_input(&["stdio", "--alone"], &input).ok();
     assert!(
         run.stdout.lines().all(|line| line.starts_with('{')),
         "{}",

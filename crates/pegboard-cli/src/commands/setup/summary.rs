@@ -121,7 +121,7 @@ impl Savings {
         ];
         output.line(&output.table(&header, rows, 0))?;
         output.line(&format!(
-            "Pegboard has {} of {}. It runs one process for each client.",
+            "Pegboard has {} of {}. It runs a small process for each client, and one that they share.",
             count(self.tools, "tool"),
             count(self.servers, "server")
         ))?;

@@ -1,10 +1,12 @@
 //! Commands that use the servers of the running process.
 
-use pegboard_testkit::{Script, starts_in, wait_until_sync};
+use pegboard_testkit::{Script, methods_in, starts_in, wait_until_sync};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use crate::support::{Home, Run, TIMEOUT};
+use super::process_of;
+use crate::support::{Home, Run, TIMEOUT, kill};
+use crate::terminal::AtTerminal;
 
 /// A machine with a window, and with a server whose starts are counted.
 fn machine(more: &str) -> (Home, Client) {
@@ -91,6 +93,92 @@ fn r_share_01_policies_decide_about_a_call_in_the_process() {
     let run = home.run(&["call", "s/echo"]);
     assert_ne!(run.code, 0, "{run:?}");
     assert_eq!(starts(&home), 1, "all in the process");
+    window.end();
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_share_01_a_prompt_of_the_process_appears_at_the_terminal_of_the_command() {
+    let (home, window) = machine("policy = \"ask\"");
+    let command = || AtTerminal::start(home.command(&["call", "s/echo", "text=hi"]));
+    let mut refused = command();
+    refused.wait_for("asks for your approval");
+    refused.wait_for(r#"Arguments: {"text":"hi"}"#);
+    refused.types("n\r");
+    assert_eq!(refused.ends(), 6, "{}", refused.seen());
+    let mut allowed = command();
+    allowed.wait_for("Call s__echo? [y: yes, a: always for this version of the tool, N: no]");
+    allowed.types("a\r");
+    assert_eq!(allowed.ends(), 0, "{}", allowed.seen());
+    // The grant is stored.
+    home.run(&["call", "s/echo", "text=again"]).ok();
+    assert_eq!(starts(&home), 1, "all in the process");
+    window.end();
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_share_01_a_call_in_the_process_that_waits_in_the_inbox_says_so() {
+    let (home, window) = machine("policy = \"ask\"");
+    let mut call = home.start(&["call", "s/echo", "text=hi"]);
+    call.wait_for("waiting for approval: run `pegboard approvals allow ");
+    let waiting = home.run(&["approvals", "list", "--json"]).ok().json();
+    let id = waiting["approvals"][0]["id"].as_str().expect("an id");
+    home.run(&["approvals", "allow", id]).ok();
+    assert!(call.wait().success(), "{}", call.output());
+    window.end();
+    home.assert_nothing_runs();
+}
+
+/// A machine with a window and a server whose calls take long.
+fn slow_machine() -> (Home, Client) {
+    let home = Home::new();
+    let mut slow = Script::new().tools(["wait"]).count_in(home.path("calls"));
+    slow.call.delay_ms = 600_000;
+    home.add_script("slow", &slow, "");
+    home.run(&["refresh", "--all"]).ok();
+    let mut client = Client::start(&home);
+    client.open();
+    (home, client)
+}
+
+fn received(home: &Home, method: &str) -> usize {
+    let methods = methods_in(&home.path("calls"));
+    methods.iter().filter(|name| *name == method).count()
+}
+
+#[test]
+fn r_share_01_an_interrupted_command_cancels_its_call() {
+    let (home, window) = slow_machine();
+    let mut call = home.start(&["call", "slow/wait"]);
+    wait_until_sync("the server has the call", TIMEOUT, || {
+        received(&home, "tools/call") == 1
+    });
+    call.signal("-INT");
+    assert!(!call.wait().success());
+    assert!(call.output().contains("[CANCELLED]"), "{}", call.output());
+    wait_until_sync("the call is cancelled", TIMEOUT, || {
+        received(&home, "notifications/cancelled") == 1
+    });
+    window.end();
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_share_04_a_command_whose_process_is_killed_fails_and_does_not_call_again() {
+    let (home, window) = slow_machine();
+    let mut call = home.start(&["call", "slow/wait"]);
+    wait_until_sync("the server has the call", TIMEOUT, || {
+        received(&home, "tools/call") == 1
+    });
+    kill("-9", process_of(&home));
+    assert_eq!(call.wait().code(), Some(3), "{}", call.output());
+    assert!(
+        call.output().contains("[PROCESS_ENDED]"),
+        "{}",
+        call.output()
+    );
+    assert_eq!(received(&home, "tools/call"), 1);
     window.end();
     home.assert_nothing_runs();
 }

@@ -15,7 +15,7 @@ use super::process_of;
 use crate::support::{Home, TIMEOUT, kill};
 
 /// A user that this test is not.
-const NOBODY: u32 = 65_534;
+const OTHER_USER: u32 = 65_534;
 
 #[track_caller]
 fn is_served(mut client: Client) {
@@ -67,13 +67,13 @@ fn r_share_01_the_socket_and_the_record_of_a_killed_process_are_replaced() {
 }
 
 #[test]
-fn r_share_01_a_process_that_accepts_nobody_is_not_waited_for() {
+fn r_share_01_a_process_that_accepts_no_client_is_not_waited_for() {
     let home = Home::with_example();
     let socket = home.path("full");
     let listener = UnixListener::bind(&socket).expect("a socket");
     rustix::net::listen(&listener, 0).expect("a short queue");
     let _lock = announce(&home.state(), &socket);
-    // One connection fills the queue, so the next ones are told to try again.
+    // One connection fills the queue, so the next ones must try again.
     let _waiting = UnixStream::connect(&socket).expect("the first one waits");
     is_served(Client::start(&home));
     drop(listener);
@@ -85,7 +85,7 @@ fn r_share_01_a_lock_file_of_another_user_is_not_used() {
     let home = Home::with_example();
     let file = lock_file_path(&home.state());
     std::fs::write(&file, "").expect("a file");
-    if chown(&file, Some(NOBODY), Some(NOBODY)).is_err() {
+    if chown(&file, Some(OTHER_USER), Some(OTHER_USER)).is_err() {
         println!("skipped: only root can give a file to another user");
         return;
     }

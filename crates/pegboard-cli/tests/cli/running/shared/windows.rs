@@ -2,11 +2,11 @@
 
 use pegboard_background::process_status;
 use pegboard_testkit::script::Era;
-use pegboard_testkit::{Script, is_alive, starts_in};
+use pegboard_testkit::{Script, is_alive, methods_in, starts_in, wait_until_sync};
 use serde_json::{Value, json};
 
 use super::client::Client;
-use crate::support::Home;
+use crate::support::{Home, TIMEOUT};
 
 const WINDOWS: usize = 10;
 const SERVERS: usize = 8;
@@ -223,5 +223,66 @@ fn r_share_03_elicitation_sampling_and_roots_reach_the_window_that_called() {
         assert!(!window.others.iter().any(asked), "{:?}", window.others);
         window.end();
     }
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_share_03_cancelling_a_call_leaves_the_call_of_the_other_window_with_the_same_id() {
+    let home = Home::new();
+    let count = home.path("calls");
+    let mut slow = Script::new().tools(["wait"]).count_in(&count);
+    slow.era = Era::Legacy;
+    slow.call.delay_ms = 3_000;
+    home.add_script("slow", &slow, "");
+    home.run(&["refresh", "--all"]).ok();
+    let received = |method: &str| {
+        let methods = methods_in(&count);
+        methods.iter().filter(|name| *name == method).count()
+    };
+    let mut windows = [Client::start(&home), Client::start(&home)];
+    windows.iter_mut().for_each(Client::open);
+    let ids = windows
+        .each_mut()
+        .map(|window| window.send_call("slow__wait", json!({})));
+    assert_eq!(ids[0], ids[1], "both use the same id");
+    wait_until_sync("the server has both calls", TIMEOUT, || {
+        received("tools/call") == 2
+    });
+    windows[0].send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": ids[0]},
+    }));
+    let response = windows[1].response(ids[1]);
+    assert!(response.get("result").is_some(), "{response}");
+    assert_eq!(received("notifications/cancelled"), 1);
+    // The first window gets no response to the cancelled call, and the next one as usual.
+    let response = windows[0].request("ping", json!({}));
+    assert!(response.get("result").is_some(), "{response}");
+    assert!(windows[0].others.is_empty(), "{:?}", windows[0].others);
+    windows.into_iter().for_each(Client::end);
+    home.assert_nothing_runs();
+}
+
+#[test]
+fn r_share_03_each_window_gets_log_messages_of_its_own_level() {
+    let home = Home::new();
+    let mut script = Script::new().tools(["echo"]);
+    script.era = Era::Legacy;
+    script.call.echoes_in_messages = true;
+    home.add_script("s", &script, "");
+    home.run(&["refresh", "--all"]).ok();
+    let mut windows = [Client::start(&home), Client::start(&home)];
+    for (window, level) in windows.iter_mut().zip(["debug", "emergency"]) {
+        window.open();
+        window.request("logging/setLevel", json!({ "level": level }));
+    }
+    let mut messages = windows.each_mut().map(|window| {
+        let response = window.call("s__echo", json!({"text": "x"}));
+        assert!(response.get("result").is_some(), "{response}");
+        let is_message = |message: &&Value| message["method"] == "notifications/message";
+        window.others.iter().filter(is_message).count()
+    });
+    messages.reverse();
+    assert_eq!(messages, [0, 1]);
+    windows.into_iter().for_each(Client::end);
     home.assert_nothing_runs();
 }

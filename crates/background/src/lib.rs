@@ -10,6 +10,7 @@
 //! - Every failure here makes the bridge serve its client by itself; no failure ends the client's session.
 //! - Blocking calls only, no async runtime: the bridge must start quickly.
 
+mod instance_clients;
 mod lines;
 mod lock_file;
 mod open_requests;
@@ -25,9 +26,9 @@ pub use lock_file::{LifeLock, ProcessRecord, find_process, is_process_running, l
 pub use open_requests::OpenRequests;
 pub use peer::{Confinement, Peer};
 pub use relay::{Link, Relay, RelayEnd};
-pub use request::{process_status, send_request};
-pub use socket::{SocketFolder, socket_path};
-pub use start::{StartOutcome, connect, start_once};
+pub use request::{exchange, process_status, send_request};
+pub use socket::{SocketFolder, activation_socket, is_private_folder, socket_path, state_id};
+pub use start::{StartOutcome, connect, connect_within, start_once};
 pub use status::{
     ClientStatus, InstanceStatus, LeaseStatus, ProcessKind, ProcessPhase, ProcessStatus,
 };

@@ -76,6 +76,13 @@ impl Confinement {
         Some(Self(limits))
     }
 
+    /// Whether the process is restricted by `no_new_privs` or seccomp, as most sandboxes do.
+    pub fn is_restricted(&self) -> bool {
+        let names = ["NoNewPrivs", "Seccomp"];
+        let mut values = names.iter().filter_map(|name| self.0.get(name));
+        values.any(|value| value != "0")
+    }
+
     /// Names the first difference between two processes, if there is one.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let mut names = self.0.iter();
@@ -111,6 +118,11 @@ mod tests {
         confined.0.insert("Seccomp", "2".to_owned());
         assert_ne!(confined.name(), own.name());
         assert_eq!(own.difference(&confined), Some("Seccomp"));
+        assert!(confined.is_restricted());
+        for name in ["NoNewPrivs", "Seccomp"] {
+            confined.0.insert(name, "0".to_owned());
+        }
+        assert!(!confined.is_restricted());
         assert_eq!(Confinement::of(u32::MAX), None);
     }
 }

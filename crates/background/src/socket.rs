@@ -61,11 +61,31 @@ pub fn socket_path(state: &Path, runtime: Option<&Path>) -> io::Result<(PathBuf,
     Err(failure)
 }
 
+/// Returns a short name for a state folder.
+pub fn state_id(state: &Path) -> String {
+    let hash = blake3::hash(state.as_os_str().as_encoded_bytes()).to_hex();
+    hash.chars().take(8).collect()
+}
+
+/// Returns the path, in the folder of [`SocketFolder::Runtime`], of the socket on which a service manager listens for
+/// the process of a state folder. Returns `None` if there is no such socket, or if another user can access it.
+pub fn activation_socket(state: &Path, runtime: &Path) -> Option<PathBuf> {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = runtime.join("pegboard");
+    let path = folder.join(format!("{}.activate", state_id(state)));
+    let is_socket = |metadata: Metadata| {
+        let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+        metadata.file_type().is_socket() && is_own
+    };
+    let is_private = is_private_folder(runtime) && is_private_folder(&folder);
+    let is_usable = is_private && path.symlink_metadata().is_ok_and(is_socket);
+    is_usable.then_some(path)
+}
+
 /// Several state folders and several sandboxes of a user have different processes.
 fn socket_name(state: &Path) -> String {
-    let hash = blake3::hash(state.as_os_str().as_encoded_bytes()).to_hex();
     let sandbox = Confinement::own().unwrap_or_default().name();
-    hash.chars().take(8).chain(sandbox.chars()).collect()
+    format!("{}{sandbox}", state_id(state))
 }
 
 fn create_private_folder(folder: &Path) -> io::Result<()> {
@@ -81,7 +101,7 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Whether a path is a folder, not a link, that belongs to this user and that no other user can access.
-fn is_private_folder(folder: &Path) -> bool {
+pub fn is_private_folder(folder: &Path) -> bool {
     let is_private = |metadata: Metadata| {
         let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
         metadata.is_dir() && is_own && metadata.mode() & 0o077 == 0

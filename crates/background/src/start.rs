@@ -85,7 +85,10 @@ pub fn connect(state: &Path) -> Result<Option<UnixStream>, String> {
 }
 
 /// Connects to a socket. A process that is busy has a full queue of connections, which is no reason to replace it.
-fn connect_within(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+///
+/// # Errors
+/// Fails if no process listens, or the queue is still full after `timeout`.
+pub fn connect_within(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(path)?;

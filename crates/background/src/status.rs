@@ -87,6 +87,8 @@ pub struct ClientStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InstanceStatus {
+    /// The id by which it can be stopped; `None` if it cannot.
+    pub id: Option<u64>,
     /// The server's name.
     pub server: String,
     /// Its process; `None` for a remote server.

@@ -153,7 +153,7 @@ pub enum EventKind {
     ServerStopped {
         /// The affected server.
         server: ServerName,
-        /// The cause: `idle`, `shutdown`, `crashed`, `changed` or `discovered`.
+        /// The cause: `idle`, `shutdown`, `crashed`, `stopped` by a person, `changed` or `discovered`.
         why: String,
     },
     /// The configuration was reloaded.

@@ -409,6 +409,19 @@ reasons! {
         "The Pegboard process that clients share ended before it answered.",
         "A call may have had its effect already: check before you send it again.",
         model "A call may have had its effect already: check before you send it again.";
+    ProcessUnresponsive "PROCESS_UNRESPONSIVE" Unavailable retry exit 3
+        "The background process does not respond.",
+        "End it with `pegboard stop`; clients start another one.",
+        model "Tell the user that the background process of Pegboard does not respond.";
+    InstanceUnknown "INSTANCE_UNKNOWN" InvalidInput final exit 7
+        "No running instance of a server has this id.",
+        "List the ids with `GET /api/v1/process` or `pegboard ps`.";
+    ServiceManagerMissing "SERVICE_MANAGER_MISSING" Unavailable final exit 3
+        "The service manager of this user is not running.",
+        "Log in to a session with systemd, or use Pegboard without a service: clients start it when they need it.";
+    ServiceFileForeign "SERVICE_FILE_FOREIGN" InvalidInput final exit 2
+        "A file of the service was written or changed by someone else.",
+        "Move the file away, then run the command again.";
     ModelRefused "MODEL_REFUSED" InvalidInput final exit 2
         "The model provider rejected the request.",
         "Read the provider's message; check the model name and the account's limits.";

@@ -98,6 +98,29 @@ pub(crate) enum Command {
         answer. With `--json` the document is printed in each case."
     )]
     Status,
+    /// List the running servers that clients share: who uses each of them, and why
+    #[command(
+        after_help = "Examples:\n  pegboard ps\n  pegboard ps --json | jq '.instances[].server'\n\n\
+        Exit codes: 0 a background process runs, 3 none runs or it does not respond."
+    )]
+    Ps,
+    /// End the background process that clients share, and its servers
+    #[command(after_help = "Example:\n  pegboard stop\n\n\
+        Connected clients stay connected; their next request starts another process.\n\
+        Exit codes: 0 it has ended, 3 none was running or it could not be ended.")]
+    Stop,
+    /// Replace the background process by a new one, to which its clients move
+    #[command(after_help = "Example:\n  pegboard restart\n\n\
+        A `pegboard up` in a terminal is left alone.\n\
+        Exit codes: 0 a new process runs, 2 it is a `pegboard up`, 3 none was running or it could not be replaced.")]
+    Restart,
+    /// Let the service manager of the user (systemd, launchd) start Pegboard
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  pegboard service install --dry-run\n  pegboard service install\n  \
+        pegboard service status\n  pegboard service uninstall"
+    )]
+    Service(super::commands::service::ServiceCommand),
     /// Add Pegboard to the config files of clients such as Claude Code, and show their state
     #[command(
         after_help = "Examples:\n  pegboard connect\n  pegboard connect claude-code cursor --yes\n  \

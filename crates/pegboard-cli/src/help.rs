@@ -48,6 +48,10 @@ const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        title: "Background process",
+        commands: &["ps", "stop", "restart", "service"],
+    },
+    Group {
         title: "Safety",
         commands: &["trust", "policy", "approvals", "secret", "activity"],
     },

@@ -55,6 +55,7 @@ mod outbox;
 mod owner_limit;
 mod parent_death;
 mod process;
+mod process_handle;
 mod safe_path;
 mod spawn;
 mod stderr;
@@ -101,7 +102,8 @@ pub use marks::{is_marked, runs_under_a_server, sweep_orphans};
 pub use memory::resident_bytes;
 pub use mirror::mirrored_headers;
 pub use process::start_time;
-pub use spawn::start_background;
+pub use process_handle::{ProcessHandle, Signal};
+pub use spawn::{run_tool, start_background};
 pub use subreaper::{adopt_orphans, end_leftovers};
 pub use watcher::{
     WATCH_ARGUMENT, run_watcher, set_watcher_program, start_watcher_early, stop_watcher,

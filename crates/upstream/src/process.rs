@@ -1,6 +1,7 @@
 //! A process of the machine: its marks, its descendants, and how it is killed.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -9,7 +10,9 @@ use crate::marks::Environ;
 use crate::owner_limit::Owner;
 
 /// How long the system may take to end a killed process.
-const KILLED_IS_GONE_SECONDS: i64 = 1;
+const KILLED_IS_GONE: Duration = Duration::from_secs(1);
+/// How often a process without a handle is looked at.
+const WITHOUT_HANDLE: Duration = Duration::from_millis(20);
 /// How many descendants of a process are visited. A server that starts more is killed in rounds.
 const DESCENDANTS: usize = 10_000;
 
@@ -46,13 +49,18 @@ impl Process {
 
     /// Kills the process. Returns whether there was something to kill.
     pub(crate) fn kill(&self) -> bool {
+        self.signal(Signal::KILL)
+    }
+
+    /// Sends a signal. Returns whether the process existed.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
         let number = || {
             let pid = Pid::from_raw(self.pid)?;
-            kill_process(pid, Signal::KILL).ok()
+            kill_process(pid, signal).ok()
         };
         #[cfg(target_os = "linux")]
         if let Some(handle) = &self.handle {
-            return rustix::process::pidfd_send_signal(handle, Signal::KILL).is_ok();
+            return rustix::process::pidfd_send_signal(handle, signal).is_ok();
         }
         number().is_some()
     }
@@ -71,15 +79,24 @@ impl Process {
 
     /// Waits until a killed process has ended. One that hangs in the kernel is left to it.
     pub(crate) fn wait(&self) {
-        #[cfg(target_os = "linux")]
-        if let Some(handle) = &self.handle {
-            use rustix::event::{PollFd, PollFlags, Timespec, poll};
-            let limit = Timespec {
-                tv_sec: KILLED_IS_GONE_SECONDS,
-                tv_nsec: 0,
-            };
-            let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&limit));
+        if self.handle.is_some() {
+            self.wait_for(KILLED_IS_GONE);
         }
+    }
+
+    /// Waits until the process has ended, a signal arrives or the time is over. Without a handle it waits for a short
+    /// time.
+    pub(crate) fn wait_for(&self, limit: Duration) {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let limit = match self.handle {
+            Some(_) => limit,
+            None => limit.min(WITHOUT_HANDLE),
+        };
+        let handle = self.handle.as_ref();
+        let handle = handle.map(|handle| PollFd::new(handle, PollFlags::IN));
+        let mut handles: Vec<PollFd<'_>> = handle.into_iter().collect();
+        let limit = Timespec::try_from(limit).unwrap_or_default();
+        let _ = poll(&mut handles, Some(&limit));
     }
 
     /// Reaps the process if it is a child of ours that has ended.

@@ -163,6 +163,18 @@ pub fn start_background(
         .spawn()
 }
 
+/// Runs a tool of the system, for example `systemctl`, in the environment of this process and waits for its end.
+///
+/// # Errors
+/// Fails if the program cannot be started.
+#[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
+pub fn run_tool(program: &Path, arguments: &[&str]) -> std::io::Result<std::process::Output> {
+    std::process::Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+}
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads that live as long as the program, because a child dies with the thread that started it. As many as there are

@@ -12,6 +12,9 @@ const GATHER_MS = 120;
 /** The activity log is written with a delay, so a page that shows it is updated again. */
 const LOG_MS = 700;
 
+/** How often the clients and servers of other projects, which send no events to this page, are updated. */
+const PROCESS_MS = 3_000;
+
 /** How long the content of a page waits for the stream, so that no event is missed. */
 const OPENING_MS = 300;
 
@@ -145,6 +148,11 @@ function handleEvent(kind, text) {
   if (topics) listeners.forEach((listener) => listener(kind, data));
 }
 
+/** Updates what no event reports: the clients and servers of other projects. */
+function pollProcess() {
+  if (regions(new Set(["process"])).length > 0) refreshTopics(["process"]);
+}
+
 /** Records the state of the stream; the page shows it once it has content. */
 function setStream(state) {
   stream = state;
@@ -186,4 +194,5 @@ export function enableUpdates() {
   isHeld = false;
   setStream(stream);
   if (affected.size > 0) refreshTopics([]);
+  setInterval(pollProcess, PROCESS_MS);
 }

@@ -123,6 +123,7 @@ fn status_of(error: &ToolError) -> StatusCode {
         | Reason::ProjectUnknown
         | Reason::ClientUnknown
         | Reason::SessionUnknown
+        | Reason::InstanceUnknown
         | Reason::RuleUnknown
         | Reason::GrantUnknown
         | Reason::PathUnknown => StatusCode::NOT_FOUND,

@@ -25,6 +25,7 @@ mod session;
 mod client_admin;
 mod config_admin;
 mod definitions_cache;
+mod process_admin;
 mod provider_format;
 mod state;
 
@@ -38,6 +39,7 @@ pub use config_admin::{
     ConfigAdmin, DEFAULT_PROJECT, NewServer, NewTransport, Project, ProjectView, TrustReview,
 };
 pub use logins::{LOGIN_CODE_LIFETIME, LoginStore, Logins, StoredLogin};
+pub use process_admin::ProcessAdmin;
 pub use role::{Admin, Authorized};
 pub use state::{WebParts, WebState};
 

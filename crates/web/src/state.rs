@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use crate::config_admin::ConfigAdmin;
 use crate::definitions_cache::DefinitionsCache;
 use crate::logins::Logins;
+use crate::process_admin::ProcessAdmin;
 
 /// Maximum concurrent event streams; each holds a connection.
 const LISTENERS: usize = 128;
@@ -22,6 +23,8 @@ pub struct WebParts {
     pub gateway: Gateway,
     /// Access to the configuration.
     pub config_admin: Arc<dyn ConfigAdmin>,
+    /// The process with the clients of all projects; `None` if it serves this project only.
+    pub process: Option<Arc<dyn ProcessAdmin>>,
     /// Browser logins.
     pub logins: Arc<Logins>,
     /// The clock.
@@ -76,6 +79,11 @@ impl WebState {
     /// Access to the configuration.
     pub fn config_admin(&self) -> &dyn ConfigAdmin {
         &*self.parts.config_admin
+    }
+
+    /// The process with the clients of all projects.
+    pub(crate) fn process(&self) -> Option<&Arc<dyn ProcessAdmin>> {
+        self.parts.process.as_ref()
     }
 
     /// Browser logins.

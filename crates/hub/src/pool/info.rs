@@ -6,6 +6,8 @@ use serde::Serialize;
 /// A running instance of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InstanceInfo {
+    /// The id, unique in the pool, by which it can be stopped.
+    pub id: u64,
     /// The server's name.
     pub server: ServerName,
     /// The pid of a stdio server.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pegboard_model::{Limits, Reason, ServerName, SharingDecision, ToolError, ToolResult};
 use pegboard_upstream::{Upstream, resident_bytes};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::info::{InstanceInfo, LeaseInfo};
@@ -53,6 +54,7 @@ impl KeyGate {
 
 /// A running instance of a server.
 pub(super) struct Instance {
+    pub(super) id: u64,
     pub(super) upstream: Arc<dyn Upstream>,
     pub(super) server: ServerName,
     pub(super) sharing: SharingDecision,
@@ -62,16 +64,20 @@ pub(super) struct Instance {
     leases: Mutex<BTreeMap<u64, LeaseInfo>>,
     last_used: Mutex<Instant>,
     lease_limit: usize,
+    /// Whether a person stopped it. Its leases end then.
+    stopped: watch::Sender<bool>,
 }
 
 impl Instance {
     pub(super) fn new(
+        id: u64,
         upstream: Arc<dyn Upstream>,
         server: ServerName,
         sharing: SharingDecision,
         limits: &Limits,
     ) -> Self {
         Self {
+            id,
             upstream,
             places: CallPlaces::new(server.clone(), limits),
             server,
@@ -80,7 +86,30 @@ impl Instance {
             leases: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             lease_limit: limits.leases_per_instance,
+            stopped: watch::Sender::new(false),
         }
+    }
+
+    /// Whether it serves requests.
+    pub(super) fn is_alive(&self) -> bool {
+        !self.is_stopped() && self.upstream.is_alive()
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// Ends it for all its users. Their open requests fail.
+    pub(super) async fn stop(&self) {
+        self.stopped.send_replace(true);
+        self.upstream.close().await;
+    }
+
+    /// Completes when it was stopped.
+    pub(super) async fn stopped(&self) {
+        let mut stopped = self.stopped.subscribe();
+        // The sender is owned by `self`, so this cannot fail.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
     }
 
     /// Adds a lease.
@@ -114,6 +143,7 @@ impl Instance {
         let in_flight = self.places.running();
         let idle = lock(&self.last_used).elapsed();
         InstanceInfo {
+            id: self.id,
             server: self.server.clone(),
             pid: health.pid,
             scope: self.sharing.scope,

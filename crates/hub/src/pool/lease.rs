@@ -98,8 +98,13 @@ impl Lease {
         };
         tokio::select! {
             biased;
-            result = running => result,
+            result = running => match result {
+                // The end of a stopped instance is no fault of the server.
+                Err(_) if instance.is_stopped() => Err(self.closed_error()),
+                result => result,
+            },
             _ = closed.wait_for(|closed| *closed) => Err(self.closed_error()),
+            () = instance.stopped() => Err(self.closed_error()),
         }
     }
 
@@ -223,7 +228,7 @@ impl Upstream for Lease {
     }
 
     fn is_alive(&self) -> bool {
-        !self.is_closed() && self.upstream().is_alive()
+        !self.is_closed() && self.parts.instance.is_alive()
     }
 
     async fn ended(&self) -> ToolError {
@@ -231,6 +236,7 @@ impl Upstream for Lease {
         tokio::select! {
             biased;
             _ = closed.wait_for(|closed| *closed) => self.closed_error(),
+            () = self.parts.instance.stopped() => self.closed_error(),
             error = self.parts.instance.upstream.ended() => error,
         }
     }

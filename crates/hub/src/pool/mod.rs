@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pegboard_model::{HashKey, Limits};
+use pegboard_model::{HashKey, Limits, ServerName};
 use pegboard_upstream::Connect;
 use tokio::sync::watch;
 
@@ -86,6 +86,15 @@ impl ServerPool {
         let mut infos: Vec<_> = live.iter().map(|instance| instance.info()).collect();
         infos.sort_by(|a, b| (&a.server, a.started).cmp(&(&b.server, b.started)));
         infos
+    }
+
+    /// Ends a running instance for all its users. Their open requests fail; the next one starts another instance. Returns
+    /// the server's name, or `None` if no running instance has this id.
+    pub async fn stop_instance(&self, id: u64) -> Option<ServerName> {
+        let live = self.0.live();
+        let instance = live.into_iter().find(|instance| instance.id == id)?;
+        instance.stop().await;
+        Some(instance.server.clone())
     }
 
     /// Waits until all leases are released and their instances have ended. The hubs are shut down before.

@@ -57,7 +57,7 @@ impl PoolView {
 
     /// Leases the live instance of a gate; `None` if there is none.
     fn lease_live(&self, gate: &Arc<KeyGate>, hint: &ConnectHint) -> ToolResult<Option<Lease>> {
-        let live = gate.live().filter(|live| live.upstream.is_alive());
+        let live = gate.live().filter(|live| live.is_alive());
         let lease = live.map(|live| self.lease(gate, live, hint));
         lease.transpose()
     }
@@ -109,6 +109,7 @@ impl PoolView {
         let budget = deadline.saturating_duration_since(Instant::now());
         let upstream = self.connector.connect(spec, hint, budget).await?;
         let instance = Arc::new(Instance::new(
+            self.pool.next_number(),
             upstream,
             spec.name.clone(),
             hint.sharing.clone(),

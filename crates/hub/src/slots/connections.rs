@@ -166,13 +166,16 @@ impl Inner {
         error: &ToolError,
     ) {
         if slot.remove(running) {
-            if running.since.elapsed() < SHORT_LIFE {
+            // A person stopped an instance that several hubs share.
+            let is_stopped = error.reason == Reason::Cancelled;
+            if !is_stopped && running.since.elapsed() < SHORT_LIFE {
                 slot.record_failure(&running.config, error);
             }
-            if error.reason != Reason::Cancelled {
+            if !is_stopped {
                 slot.record_crash(self.clock.now());
             }
-            self.end(running.clone(), slot.server(), "crashed", new_trace());
+            let why = if is_stopped { "stopped" } else { "crashed" };
+            self.end(running.clone(), slot.server(), why, new_trace());
         }
     }
 }

@@ -189,6 +189,53 @@ async fn r_share_02_a_dead_instance_is_reported_to_all_and_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r_share_02_a_stopped_instance_ends_for_all_and_the_next_call_starts_another() {
+    let fixture = PoolFixture::new(Limits::default());
+    *fixture.fakes.close_time.lock().unwrap() = Duration::from_secs(2);
+    let (a, b) = (fixture.view("/a"), fixture.view("/b"));
+    let one = connect(&a, "s", ShareScope::User).await.unwrap();
+    let two = connect(&b, "s", ShareScope::User).await.unwrap();
+    let other = connect(&b, "other", ShareScope::User).await.unwrap();
+    let id = |server: &str| {
+        let infos = fixture.pool.instances();
+        let info = infos.iter().find(|info| info.server.as_str() == server);
+        info.map(|info| info.id)
+    };
+    let stopped = id("s").unwrap();
+    assert_ne!(Some(stopped), id("other"));
+    assert!(fixture.pool.stop_instance(u64::MAX).await.is_none());
+    fixture.fakes.instances()[0].responds.send_replace(false);
+    let waiting = one.clone();
+    let open = tokio::spawn(async move { call(&waiting, "x").await });
+    wait_until("the call runs", SOON, || {
+        fixture
+            .pool
+            .instances()
+            .iter()
+            .any(|info| info.in_flight == 1)
+    })
+    .await;
+    let (first, second) = tokio::join!(
+        fixture.pool.stop_instance(stopped),
+        fixture.pool.stop_instance(stopped)
+    );
+    assert_eq!(first.unwrap().as_str(), "s");
+    assert_eq!(second.unwrap().as_str(), "s", "twice at once");
+    assert_eq!(open.await.unwrap(), Err(Reason::Cancelled));
+    for lease in [&one, &two] {
+        assert!(!lease.is_alive());
+        assert_eq!(lease.ended().await.reason, Reason::Cancelled, "no crash");
+    }
+    assert!(other.is_alive(), "another server is not concerned");
+    let fresh = connect(&a, "s", ShareScope::User).await.unwrap();
+    assert_eq!(call(&fresh, "x").await, Ok(2));
+    assert!(fixture.pool.stop_instance(stopped).await.is_none());
+    drop((one, two, other, fresh));
+    fixture.pool.released().await;
+    assert_eq!(fixture.fakes.live(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn r_share_02_a_changed_definition_in_one_view_leaves_the_instance_of_the_other() {
     let fixture = PoolFixture::new(Limits::default());
     let (a, b) = (fixture.view("/a"), fixture.view("/b"));

@@ -177,7 +177,9 @@ impl Bridge {
             .map_err(|error| format!("cannot create `{}`: {error}", self.state.display()))?;
         let mut tries = 0;
         loop {
-            let outcome = start_once(&self.state, || start_process(&self.environment));
+            let outcome = start_once(&self.state, || {
+                start_process(&self.state, &self.environment)
+            });
             let stream = match outcome {
                 StartOutcome::Connected(stream) => stream,
                 StartOutcome::Unavailable(reason) => return Err(reason),

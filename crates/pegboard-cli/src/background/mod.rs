@@ -3,13 +3,16 @@
 //! `pegboard stdio` is a bridge: it finds the process of its state folder or starts it, and relays lines. Whenever
 //! something about that fails, it serves its client by itself, as `pegboard stdio --alone` does.
 
+mod activation;
 mod bridge;
 mod call;
 mod clients;
+mod control;
 mod foreground;
 mod listener;
 mod on_demand;
 mod process;
+mod process_admin;
 mod replaced;
 mod serve_call;
 mod serve_connection;
@@ -19,13 +22,15 @@ mod views;
 
 use std::path::{Path, PathBuf};
 
-use pegboard_background::{Reply, Request, send_request};
+use pegboard_background::{ProcessStatus, Reply, Request, process_status, send_request};
 use pegboard_config::Environment;
 
 pub(crate) use bridge::{Bridged, Rest, bridge};
 pub(crate) use call::{SharedCall, call};
+pub(crate) use control::{EndedBy, find, replace, stop};
 pub(crate) use foreground::Foreground;
 pub(crate) use on_demand::run;
+pub(crate) use start::{find_program, user_systemd};
 
 /// Turns sharing off if it is `off`.
 const SHARE_VARIABLE: &str = "PEGBOARD_SHARE";
@@ -44,7 +49,7 @@ pub(crate) fn reason_to_stay_alone(environment: &Environment) -> Option<&'static
 }
 
 /// Returns why this process must not be the one that clients share, or `None` if it may.
-fn reason_not_to_share(environment: &Environment) -> Option<&'static str> {
+pub(crate) fn reason_not_to_share(environment: &Environment) -> Option<&'static str> {
     let value = environment.vars.get(SHARE_VARIABLE);
     let is_off = value.is_some_and(|value| value.eq_ignore_ascii_case("off"));
     if !cfg!(target_os = "linux") {
@@ -66,6 +71,11 @@ pub(crate) fn ask(state: &Path, request: &Request) -> Result<Option<Reply>, Stri
         Request::Stop | Request::Retire => send_request(state, request),
         _ => crate::with_visible_memory(|| send_request(state, request)),
     }
+}
+
+/// Asks the running process for its clients and instances. Returns `None` if no process is running.
+pub(crate) fn status(state: &Path) -> Result<Option<ProcessStatus>, String> {
+    crate::with_visible_memory(|| process_status(state))
 }
 
 /// The version of this program, for the lock file and for `pegboard ps`.

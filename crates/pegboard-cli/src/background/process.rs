@@ -9,6 +9,7 @@ use pegboard_model::{Clock, Limits, Timestamp};
 use tokio::net::UnixListener;
 use tokio::sync::watch;
 
+use super::activation::turn_away_all;
 use super::clients::Clients;
 use super::listener::Announcement;
 use super::replaced::ProgramFile;
@@ -141,7 +142,12 @@ impl Process {
             () = accepting => {}
             () = self.reached(ProcessPhase::Retiring) => {}
         }
-        drop(listener);
+        if self.announcement.is_activated() {
+            // The service manager starts no other process while this one runs, so no other one would respond.
+            tokio::spawn(turn_away_all(listener));
+        } else {
+            drop(listener);
+        }
         let mut count = self.clients.watch_count();
         let _ = count.wait_for(|count| *count == 0).await;
     }

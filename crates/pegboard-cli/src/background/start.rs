@@ -8,14 +8,18 @@ use pegboard_config::Environment;
 use pegboard_upstream::start_background;
 
 use super::COMMAND;
+use super::activation::activate;
 
 /// The line with which the process reports that clients can connect.
 pub(super) const READY: &str = "ready";
 /// Maximum length of the error that a process reports instead.
 const REPORT_BYTES: u64 = 4096;
 
-/// Starts the process and waits until clients can connect to it. The error is the process's own text.
-pub(super) fn start_process(environment: &Environment) -> Result<(), String> {
+/// Starts the process of a state folder and waits until clients can connect to it. The error is the process's own text.
+pub(super) fn start_process(state: &Path, environment: &Environment) -> Result<(), String> {
+    if activate(state, environment) {
+        return Ok(());
+    }
     let program =
         own_program().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     if let Some(scope) = user_scope(environment) {
@@ -74,13 +78,21 @@ fn report(mut child: Child) -> Result<(), String> {
 /// Returns `systemd-run` if a systemd of the user is running. A process in a scope of its own is not ended together
 /// with the terminal or the client that happened to start it.
 fn user_scope(environment: &Environment) -> Option<PathBuf> {
+    user_systemd(environment)?;
+    find_program("systemd-run", environment)
+}
+
+/// Returns the socket of the running systemd of the user.
+pub(crate) fn user_systemd(environment: &Environment) -> Option<PathBuf> {
     let manager = super::runtime_dir(environment)?.join("systemd/private");
-    if !manager.exists() {
-        return None;
-    }
+    manager.exists().then_some(manager)
+}
+
+/// Returns the path of a program in `PATH`. Relative folders of `PATH` do not count.
+pub(crate) fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
     let path = environment.vars.get("PATH")?;
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders
-        .map(|folder| folder.join("systemd-run"))
+        .map(|folder| folder.join(name))
         .find(|file: &PathBuf| Path::is_file(file))
 }

@@ -102,6 +102,7 @@ fn instance(info: InstanceInfo) -> InstanceStatus {
         session: lease.session,
     });
     InstanceStatus {
+        id: Some(info.id),
         server: info.server.to_string(),
         pid: info.pid,
         scope: info.scope.as_str().to_owned(),

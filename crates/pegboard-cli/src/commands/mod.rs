@@ -25,15 +25,19 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod policy;
 pub(crate) mod progress;
+pub(crate) mod ps;
 pub(crate) mod refresh;
+pub(crate) mod restart;
 mod running;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
+pub(crate) mod service;
 pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod stop;
 pub(crate) mod token;
 pub(crate) mod tokens;
 pub(crate) mod tool_lookup;
@@ -76,6 +80,10 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
         Command::Token(args) => token::run(&args, global, output),
         Command::Dashboard(args) => dashboard::run(&args, global, output),
         Command::Status => status::run(global, output),
+        Command::Ps => ps::run(output),
+        Command::Stop => stop::run(output),
+        Command::Restart => restart::run(output),
+        Command::Service(command) => service::run(&command, output),
         Command::Connect(args) => connect::run(&args, global, output),
         Command::Disconnect(args) => disconnect::run(&args, global, output),
         Command::Add(args) => add::run(args, global, output),

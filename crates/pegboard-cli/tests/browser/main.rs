@@ -189,6 +189,24 @@ fn r_cfg_07_servers_are_imported_and_a_client_is_connected_and_restored() {
 }
 
 #[test]
+fn r_share_01_clients_of_all_projects_and_the_servers_that_they_share_are_shown() {
+    let home = Home::with_example();
+    let folders = ["one", "two"].map(|name| {
+        let file = home.write(&format!("{name}/.mcp.json"), "{}");
+        let folder = file.parent().expect("a folder");
+        folder.display().to_string()
+    });
+    let Some(session) = BrowserSession::here(home) else {
+        return;
+    };
+    // One instance for each of the two projects, and one for the project of the HTTP client.
+    session.drive(
+        "running.mjs",
+        &json!({ "folders": folders, "instances": 3 }),
+    );
+}
+
+#[test]
 fn r_api_01_ten_thousand_tools_stay_a_short_page() {
     let home = Home::new();
     let replay = binary("pegboard-replay").display().to_string();

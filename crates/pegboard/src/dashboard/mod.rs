@@ -13,6 +13,7 @@ mod service;
 mod state_file;
 
 pub use config_reloader::{ConfigReloader, ReloadOutcome};
+pub use pegboard_web::ProcessAdmin;
 pub use running_instance::{
     InstanceInfo, RunningInstance, find_running_instance, running_instance_info,
 };

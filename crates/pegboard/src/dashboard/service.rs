@@ -8,7 +8,7 @@ use pegboard_config::{Environment, Paths};
 use pegboard_gateway::Gateway;
 use pegboard_hub::SystemClock;
 use pegboard_model::Secret;
-use pegboard_web::{Logins, WebParts, WebState};
+use pegboard_web::{Logins, ProcessAdmin, WebParts, WebState};
 
 use super::config_admin::FileConfigAdmin;
 use super::config_reloader::ConfigReloader;
@@ -32,6 +32,8 @@ pub struct Endpoint {
     pub command: String,
     /// Whether clients must send a token.
     pub needs_token: bool,
+    /// The process with the clients of all projects; `None` if this Pegboard serves its own project only.
+    pub process: Option<Arc<dyn ProcessAdmin>>,
 }
 
 impl Dashboard {
@@ -56,6 +58,7 @@ impl Dashboard {
         let state = WebState::new(WebParts {
             gateway: gateway.clone(),
             config_admin: Arc::new(config_admin),
+            process: endpoint.process,
             logins: Arc::new(Logins::stored(port, Arc::new(SystemClock), stored)),
             clock: Arc::new(SystemClock),
             limits: configuration.limits.clone(),

@@ -17,6 +17,7 @@ mod logins;
 mod openapi_security;
 mod policies;
 mod policy_explain;
+mod process;
 mod projects;
 mod refresh;
 mod search;
@@ -66,6 +67,8 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(projects::configuration))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::configuration))
+        .routes(routes!(process::show))
+        .routes(routes!(process::stop_instance))
         .routes(routes!(servers::list, server_add::add))
         .routes(routes!(
             servers::one,

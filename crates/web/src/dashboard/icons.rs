@@ -12,6 +12,7 @@ pub(crate) enum Icon {
     Approvals,
     Activity,
     Context,
+    Clients,
     Connect,
     Menu,
     Theme,
@@ -35,6 +36,7 @@ impl Icon {
             }
             Self::Activity => "M1.8 8.500h2.700l2-5 3 9 2-4h2.7",
             Self::Context => "M3.5 2.500h9v11h-9zM5.8 5.500h4.400M5.8 8h4.400M5.8 10.500h2.5",
+            Self::Clients => "M2 3h12v8H2zM5.500 13.500h5M8 11v2.500",
             Self::Connect => {
                 "M6.5 9.5 9.5 6.500M7 4.800l1.6-1.600a2.9 2.9 0 0 1 4.2 4.200L11.2 9M9 11.200l-1.6 1.600a2.9 2.9 0 0 1-4.2-4.200L4.8 7"
             }

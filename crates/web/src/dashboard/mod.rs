@@ -30,6 +30,7 @@ mod context;
 mod formats;
 mod import;
 mod overview;
+mod running;
 mod search;
 mod server;
 mod server_cards;
@@ -81,6 +82,7 @@ pub(crate) fn routes(state: WebState) -> Router {
         .route("/approvals", get(approvals::show))
         .route("/activity", get(activity::show))
         .route("/context", get(context::show))
+        .route("/clients", get(running::show))
         .route("/connect", get(connect::show))
         .with_state(Pages { web: state })
 }

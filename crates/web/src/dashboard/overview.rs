@@ -183,7 +183,10 @@ fn running(health: &[ServerHealth], now: Timestamp) -> Markup {
                         }
                     }
                 }
-                @if up.len() > SHOWN { footer { a href="/servers?state=running" { "All " (up.len()) } } }
+                footer {
+                    @if up.len() > SHOWN { a href="/servers?state=running" { "All " (up.len()) } " · " }
+                    a href="/clients" { "Who uses them" }
+                }
             }
         }
     }

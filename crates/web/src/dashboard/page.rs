@@ -27,6 +27,7 @@ pub(crate) enum Section {
     Approvals,
     Activity,
     Context,
+    Clients,
     Connect,
 }
 
@@ -43,6 +44,7 @@ const SECTIONS: &[(Section, &str, &str, Icon)] = &[
     ),
     (Section::Activity, "Activity", "/activity", Icon::Activity),
     (Section::Context, "Context", "/context", Icon::Context),
+    (Section::Clients, "Clients", "/clients", Icon::Clients),
     (Section::Connect, "Connect", "/connect", Icon::Connect),
 ];
 

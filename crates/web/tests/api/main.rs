@@ -16,6 +16,7 @@ mod limits;
 mod login;
 mod model_calls;
 mod openapi;
+mod process;
 mod reading;
 mod rules;
 mod site;

@@ -10,7 +10,7 @@ use pegboard_gateway::http::{Access, Site};
 use pegboard_gateway::{Gateway, GatewaySettings, Mode, Profile};
 use pegboard_hub::{Hub, SystemClock};
 use pegboard_model::{Limits, Secret};
-use pegboard_web::{Logins, WebParts, WebState};
+use pegboard_web::{Logins, ProcessAdmin, WebParts, WebState};
 use serde_json::Value;
 
 use crate::config_admin::FakeConfigAdmin;
@@ -65,6 +65,16 @@ impl TestSite {
 
     /// The same with other access rules.
     pub(crate) async fn with(access: Access) -> Self {
+        Self::build(access, None).await
+    }
+
+    /// A site of a process with clients of several projects.
+    pub(crate) async fn of_process(process: Arc<dyn ProcessAdmin>) -> Self {
+        let access = Access::with_token(address(), &Secret::new(CALL));
+        Self::build(access, Some(process)).await
+    }
+
+    async fn build(access: Access, process: Option<Arc<dyn ProcessAdmin>>) -> Self {
         let servers = Arc::new(Servers::default());
         servers.set("one", vec![tool("read"), tool("write")]);
         servers.set("two", vec![tool("erase")]);
@@ -91,6 +101,7 @@ impl TestSite {
         let state = WebState::new(WebParts {
             gateway: gateway.clone(),
             config_admin: config_admin.clone(),
+            process,
             logins: logins.clone(),
             clock: Arc::new(SystemClock),
             limits: Limits::default(),

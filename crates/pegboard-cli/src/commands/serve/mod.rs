@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use pegboard::dashboard::{ConfigReloader, Dashboard, Endpoint, RunningInstance, login_redirect};
+use pegboard::dashboard::{
+    ConfigReloader, Dashboard, Endpoint, ProcessAdmin, RunningInstance, login_redirect,
+};
 use pegboard::{Builder, Configuration, Pegboard};
 use pegboard_config::{ContentHashes, Problem, Watcher};
 use pegboard_gateway::http::{self, ADMIN_TOKEN_FILE, Access, Site, TOKEN_FILE};
@@ -197,6 +199,9 @@ async fn serve_open(
         address: listening.address,
         command: greeting::own_command(),
         needs_token: access.needs_token(),
+        process: foreground
+            .as_ref()
+            .map(|foreground| foreground.process.clone() as Arc<dyn ProcessAdmin>),
     };
     let dashboard = Dashboard::new(pegboard, &gateway, &reload, endpoint);
     let access = access.with_logins(dashboard.logins().clone());

@@ -1,5 +1,6 @@
 //! `pegboard status`: whether a Pegboard runs, and the state of configuration, servers and store. Starts nothing.
 
+mod background;
 mod screen;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use pegboard_gateway::http::{TOKEN_FILE, stored_token};
 use pegboard_model::{Reason, Secret, ToolError};
 use serde::{Deserialize, Serialize};
 
+use self::background::BackgroundStatus;
 use super::list::state_of;
 use super::running::{connectable, request};
 use super::{CommandResult, Global, Output, builder, open, problem_with_named_path, reading};
@@ -33,8 +35,10 @@ struct Status {
     commit: &'static str,
     running: Option<RunningPegboard>,
     token: TokenSource,
-    /// The connected clients; `None` if no running Pegboard could be asked.
+    /// The clients of the HTTP endpoint and its project; `None` if no running Pegboard could be asked.
     clients: Option<Vec<Client>>,
+    /// The process that all clients share, with the clients of all projects.
+    background: BackgroundStatus,
     config: ConfigStatus,
     servers: ServerStatus,
     tools: usize,
@@ -118,9 +122,10 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
     }
     let status = reading(async {
         let state = configuration.state.path().to_owned();
+        let background = BackgroundStatus::of(&state, &configuration.environment);
         let (running, clients) = find_running(&state).await;
         let pegboard = open(configuration, builder(global), output).await?;
-        let status = status_of(&pegboard, running, clients);
+        let status = status_of(&pegboard, running, clients, background);
         pegboard.shut_down().await;
         Ok(status)
     })?;
@@ -137,7 +142,10 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
 impl Status {
     /// 2 if the configuration has errors, 3 if no Pegboard runs or it does not answer, else 0.
     fn exit_code(&self) -> u8 {
-        let is_reachable = self.running.as_ref().is_some_and(|found| found.reachable);
+        let is_reachable = match &self.running {
+            Some(found) => found.reachable,
+            None => self.background.is_reachable(),
+        };
         match (self.config.errors, is_reachable) {
             (1.., _) => Reason::ConfigInvalid.exit_code(),
             (_, false) => Reason::NotRunning.exit_code(),
@@ -183,6 +191,7 @@ fn status_of(
     pegboard: &Pegboard,
     running: Option<RunningPegboard>,
     clients: Option<Vec<Client>>,
+    background: BackgroundStatus,
 ) -> Status {
     let configuration = pegboard.configuration();
     let catalog = pegboard.hub().catalog();
@@ -211,6 +220,7 @@ fn status_of(
             command: "pegboard token",
         },
         clients,
+        background,
         config: config_status(configuration),
         servers: ServerStatus {
             total: catalog.servers().count(),

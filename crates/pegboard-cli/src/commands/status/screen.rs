@@ -21,7 +21,13 @@ pub(super) fn print(status: &Status, output: &Output) -> CommandResult {
         let error = UntrustedText::new(error).to_string();
         row("", &output.paint(Paint::Bad, &error))?;
     }
-    row("Clients", &clients(status.clients.as_deref()))?;
+    let background = status.background.lines(output);
+    if !background.iter().any(|(name, _)| *name == "Client") {
+        row("Clients", &clients(status.clients.as_deref()))?;
+    }
+    for (name, text) in background {
+        row(name, &text)?;
+    }
     for file in status.config.files.iter().filter(|file| file.exists) {
         row("Config", &file.path.display().to_string())?;
     }
@@ -51,7 +57,7 @@ pub(super) fn print(status: &Status, output: &Output) -> CommandResult {
 
 fn running(status: &Status, output: &Output) -> String {
     let Some(found) = &status.running else {
-        return output.paint(Paint::Dim, "not running");
+        return output.paint(Paint::Dim, "not running over HTTP");
     };
     let mut parts = Vec::new();
     parts.extend(found.pid.map(|pid| format!("process {pid}")));

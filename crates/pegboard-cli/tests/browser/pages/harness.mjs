@@ -111,16 +111,30 @@ export async function script(options, work) {
   }
 }
 
+/** Loads a module of the MCP SDK. */
+function loadSdk(name) {
+  const clients = createRequire(`${input.modules}/clients/package.json`);
+  return import(pathToFileURL(clients.resolve(`@modelcontextprotocol/sdk/${name}`)));
+}
+
 /** A real MCP client, connected over HTTP, without elicitation. */
 export async function connectClient() {
-  const clients = createRequire(`${input.modules}/clients/package.json`);
-  const load = (name) => import(pathToFileURL(clients.resolve(`@modelcontextprotocol/sdk/${name}`)));
-  const { Client } = await load("client/index.js");
-  const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
-  const { CallToolResultSchema } = await load("types.js");
-  const client = new Client({ name: "a-real-client", version: "1.0.0" });
+  const { StreamableHTTPClientTransport } = await loadSdk("client/streamableHttp.js");
   const headers = { Authorization: `Bearer ${input.token}` };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${input.address}/mcp`), { requestInit: { headers } }));
+  return open("a-real-client", new StreamableHTTPClientTransport(new URL(`${input.address}/mcp`), { requestInit: { headers } }));
+}
+
+/** A real MCP client that starts `pegboard stdio` in a folder. */
+export async function startStdioClient(name, cwd) {
+  const { StdioClientTransport } = await loadSdk("client/stdio.js");
+  return open(name, new StdioClientTransport({ command: input.program, args: ["stdio"], env: input.environment, cwd }));
+}
+
+async function open(name, transport) {
+  const { Client } = await loadSdk("client/index.js");
+  const { CallToolResultSchema } = await loadSdk("types.js");
+  const client = new Client({ name, version: "1.0.0" });
+  await client.connect(transport);
   return {
     call: (name, args) => client.callTool({ name, arguments: args }, CallToolResultSchema, { timeout: 4 * STEP_TIMEOUT_MS }),
     close: () => client.close(),

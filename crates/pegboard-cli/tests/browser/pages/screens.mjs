@@ -17,6 +17,7 @@ const SCREENS = {
   approvals: "/approvals",
   activity: "/activity",
   context: "/context",
+  clients: "/clients",
   connect: "/connect",
   import: "/import",
   "not-found": "/servers/nowhere",

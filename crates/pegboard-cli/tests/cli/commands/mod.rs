@@ -18,6 +18,7 @@ mod recording;
 mod refreshing;
 mod searching;
 mod secret;
+mod service;
 mod setting_up;
 mod snapshots;
 mod storing_secrets;

@@ -162,6 +162,12 @@ fn r_cli_01_output_of_failing_commands() {
     home.add_script("off", &Script::new().tools(["work"]), "enabled = false");
     let lines = [
         "lst",
+        "ps",
+        "stop",
+        "restart",
+        "service status",
+        "service install",
+        "service install --manager launchd",
         "call example/add_numbers [1]",
         "call example.add_numbers {\"a\":1} a=2",
         "call example.nothing",

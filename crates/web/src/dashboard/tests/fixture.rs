@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
+use pegboard_background::ProcessStatus;
 use pegboard_gateway::http::{Login, Principal, Role};
 use pegboard_gateway::{Gateway, GatewaySettings};
 use pegboard_hub::{Hub, HubParts, HubSettings, NoApprover};
@@ -27,6 +28,7 @@ use crate::client_admin::{
 };
 use crate::config_admin::{ConfigAdmin, NewServer, Project, ProjectView, TrustReview};
 use crate::logins::Logins;
+use crate::process_admin::ProcessAdmin;
 use crate::state::{WebParts, WebState};
 
 /// A dashboard over servers in memory.
@@ -72,6 +74,19 @@ impl DashboardFixture {
         servers: Vec<(ServerSpec, ServerRecord)>,
         review: Option<TrustReview>,
     ) -> Self {
+        Self::build(servers, review, None)
+    }
+
+    /// A dashboard of a process with these clients and instances.
+    pub(super) fn of_process(status: ProcessStatus) -> Self {
+        Self::build(Vec::new(), None, Some(Arc::new(FakeProcess(status))))
+    }
+
+    fn build(
+        servers: Vec<(ServerSpec, ServerRecord)>,
+        review: Option<TrustReview>,
+        process: Option<Arc<dyn ProcessAdmin>>,
+    ) -> Self {
         let clock = FakeClock::at(1_700_000_000_000);
         let now = clock.now();
         let (specs, records): (Vec<_>, Vec<_>) = servers.into_iter().unzip();
@@ -101,6 +116,7 @@ impl DashboardFixture {
         let state = WebState::new(WebParts {
             gateway,
             config_admin: Arc::new(FakeConfigAdmin(review)),
+            process,
             logins: Arc::new(Logins::new(0)),
             clock: Arc::new(clock),
             limits: Limits::default(),
@@ -164,6 +180,19 @@ impl Connect for NoConnector {
         _: Duration,
     ) -> ToolResult<Arc<dyn Upstream>> {
         panic!("server `{}` was started by a page", spec.name)
+    }
+}
+
+struct FakeProcess(ProcessStatus);
+
+#[async_trait]
+impl ProcessAdmin for FakeProcess {
+    fn status(&self) -> ProcessStatus {
+        self.0.clone()
+    }
+
+    async fn stop_instance(&self, _: u64) -> Option<String> {
+        None
     }
 }
 

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
+use pegboard_background::{ClientStatus, InstanceStatus, LeaseStatus, ProcessStatus};
 use pegboard_gateway::http::Role;
 use pegboard_model::{
     ApprovalRequest, ConfigHash, DiscoveryStatus, ErrorSummary, Fingerprint, Grant, Reason,
@@ -25,6 +26,7 @@ const PAGES: &[&str] = &[
     "/approvals",
     "/activity",
     "/context",
+    "/clients",
     "/connect",
     "/import",
 ];
@@ -43,6 +45,96 @@ async fn r_cfg_07_names_of_a_client_s_servers_are_text() {
     );
     assert!(!seen.text.contains("<b>"), "{}", seen.text);
     assert!(seen.text.contains("data-connect=\"cursor\""));
+}
+
+fn client(name: &str, project: &str, since: u64) -> ClientStatus {
+    ClientStatus {
+        session: Some(format!("s{since}")),
+        transport: "stdio".to_owned(),
+        name: Some(name.to_owned()),
+        pid: Some(4711),
+        view: project.to_owned(),
+        project: project.into(),
+        since,
+        calls: 1_234,
+        ..ClientStatus::default()
+    }
+}
+
+fn instance(id: Option<u64>, scope: &str, views: &[&str]) -> InstanceStatus {
+    let lease = |view: &&str| LeaseStatus {
+        view: (*view).to_owned(),
+        session: (scope == "session").then(|| "s2".to_owned()),
+    };
+    InstanceStatus {
+        id,
+        server: "notes".to_owned(),
+        pid: Some(815),
+        scope: scope.to_owned(),
+        reason: "auto: <i>keeps</i> a memory".to_owned(),
+        leases: views.iter().map(lease).collect(),
+        idle_ms: Some(65_000),
+        memory_bytes: Some(50 * 1024 * 1024),
+        ..InstanceStatus::default()
+    }
+}
+
+#[tokio::test]
+async fn r_share_01_clients_of_all_projects_and_their_instances_are_shown() {
+    let status = ProcessStatus {
+        pid: 99,
+        clients: vec![
+            client("claude-code 2.0", "/code/one", 1),
+            client("<b>codex</b>\u{202e}", "/code/two", 2),
+        ],
+        instances: vec![
+            instance(Some(7), "user", &["/code/one", "/code/two"]),
+            instance(Some(8), "session", &["/code/two"]),
+            instance(None, "project", &["/code/one"]),
+        ],
+        ..ProcessStatus::default()
+    };
+    let fixture = DashboardFixture::of_process(status);
+    let text = fixture.open("/clients").await.text;
+    for needed in [
+        "claude-code 2.0",
+        "&lt;b&gt;codex&lt;/b&gt;\\u{202e}",
+        "/code/two",
+        "1,234",
+        "all clients",
+        "one, two",
+        "auto: &lt;i&gt;keeps&lt;/i&gt; a memory",
+        "50 MiB",
+        "1 min",
+        "POST /api/v1/instances/7/stop",
+        "POST /api/v1/instances/8/stop",
+        "3 instances",
+    ] {
+        assert!(text.contains(needed), "{needed:?} is not in {text}");
+    }
+    assert!(!text.contains("instances//stop") && !text.contains("<b>"));
+    assert!(!text.contains("/servers/notes"), "it has no page here");
+    let cells = |number: &str| {
+        let cell = format!("<td class=\"tight num medium\">{number}</td>");
+        text.matches(&cell).count()
+    };
+    assert_eq!((cells("2"), cells("1")), (1, 2), "clients of each instance");
+}
+
+#[tokio::test]
+async fn r_share_01_a_thousand_clients_are_a_short_page() {
+    let clients = (0..1_000).map(|n| client("c", "/code", n)).collect();
+    let status = ProcessStatus {
+        clients,
+        is_replaced: true,
+        ..ProcessStatus::default()
+    };
+    let text = DashboardFixture::of_process(status)
+        .open("/clients")
+        .await
+        .text;
+    assert!(text.contains("and 900 more"), "{text}");
+    assert!(text.contains("Another version of the program was installed"));
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Several `pegboard stdio` and commands that share one process.
 
+mod activation;
 mod client;
 mod commands;
+mod controlling;
 mod foreground;
 mod obstacles;
 mod versions;

@@ -1,4 +1,6 @@
-//! A minimal HTTP server for the servers of the benchmarks.
+//! What several programs of the benchmarks share: a minimal HTTP server, and catalogs in files.
+
+pub mod retrieval;
 
 use std::convert::Infallible;
 use std::io::{self, Write};

@@ -29,6 +29,7 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),
         description: None,
+        keywords: Vec::new(),
         category: None,
         policy: None,
         policies: BTreeMap::new(),

@@ -242,6 +242,7 @@ impl ServerEntry {
         self.is_offered() == other.is_offered()
             && self.listed.len() == other.listed.len()
             && self.spec.description == other.spec.description
+            && self.spec.keywords == other.spec.keywords
             && self.record.instructions == other.record.instructions
             && self.spec.tools == other.spec.tools
             && self

@@ -46,8 +46,8 @@ pub use parameters::{Parameter, parameters};
 pub use related::related_tools;
 pub use resolved::ResolvedTool;
 pub use search::{
-    Hit, LexicalSearch, PastSearch, ScoreExplanation, SearchRequest, SearchResults,
-    SemanticCoverage, ToolSearch, ToolVectors,
+    Hit, HitLine, LexicalSearch, PastSearch, QueryVectors, ScoreExplanation, SearchRequest,
+    SearchResults, SemanticCoverage, ToolSearch, ToolVectors, lines,
 };
 pub use sharing::decide_sharing;
 pub use snapshot::Catalog;

@@ -11,6 +11,7 @@ use crate::problem::Severity;
 use crate::reader::TableReader;
 use crate::sensitive::Visibility::{Address, Arguments, Hidden};
 use crate::server::WrittenServer;
+use crate::tools::own_words;
 use crate::transport::TRANSPORT_WORDS;
 
 /// Reads the value of a key into a server.
@@ -62,6 +63,10 @@ keys! {
     /// A description for you.
     "description": ValueType::Text,
         |server, entry, reader| server.options.description = reader.text(entry), { is_editable: true };
+    /// Your own words for what the server is about: [searches](search.md#your-own-words) that contain them find its
+    /// tools. At most 16.
+    "keywords": ValueType::TextList,
+        |server, entry, reader| server.options.keywords = own_words(entry, reader);
     /// The category of its tools.
     "category": ValueType::Text,
         |server, entry, reader| server.options.category = reader.text(entry),

@@ -104,10 +104,11 @@ key_table! {
     result_tokens: usize = 25_000, count::<10_000_000>();
     /// Whether [search](search.md) compares the meaning of texts in addition to their words.
     search_by_meaning: bool = true, BOOLEAN;
-    /// Whether queries that led to a successful call are stored on this machine and improve later searches.
-    /// `pegboard search --forget` deletes them. Ignored in a project's file.
-    remember_searches: bool = false, BOOLEAN,
-        Ignored("cannot enable storing your searches", IN_OWN_FILE);
+    /// Whether queries that led to a successful call improve later [searches](search.md#learning-from-use). Their
+    /// vectors, not their texts, are stored on this machine. `pegboard search --forget` deletes them. Ignored in a
+    /// project's file.
+    remember_searches: bool = true, BOOLEAN,
+        Ignored("cannot change whether your searches are stored", IN_OWN_FILE);
     /// What is [logged](observability.md#logs): `off`, `error`, `warn`, `info`, `debug` or `trace`, or targets with
     /// levels, such as `info,pegboard_gateway=debug`. `PEGBOARD_LOG` and `--log-level` take precedence.
     log_level: Option<String> = None, LOG_FILTER;

@@ -35,6 +35,8 @@ keys! {
     "examples": EXAMPLES, |tool, entry, reader| tool.change.examples = examples(entry, reader);
     /// Related tools that `describe` names.
     "related": ValueType::TextList, |tool, entry, reader| tool.change.related = reader.texts(entry);
+    /// Your own words for the tool: [searches](search.md#your-own-words) that contain them find it. At most 16.
+    "aliases": ValueType::TextList, |tool, entry, reader| tool.change.aliases = own_words(entry, reader);
     /// Whether the tool should no longer be used. A string says what to use instead.
     "deprecated": DEPRECATED, |tool, entry, reader| tool.change.deprecated = match &entry.node.value {
         Value::Bool(true) => Some(String::new()),
@@ -124,6 +126,24 @@ impl ReadTools<'_> {
         let line = reader.line_of(entry);
         self.lines.insert(format!("policies.{tool}"), line);
     }
+}
+
+/// Maximum number of aliases of a tool, and of keywords of a server. Every search compares all of them.
+const MAX_OWN_WORDS: usize = 16;
+
+/// Reads the user's own words for a tool or a server.
+pub(crate) fn own_words(entry: &Entry, reader: &mut TableReader<'_>) -> Vec<String> {
+    let mut words = reader.texts(entry).unwrap_or_default();
+    words.retain(|word| !word.trim().is_empty());
+    if words.len() > MAX_OWN_WORDS {
+        let message = format!(
+            "there are {} entries; only the first {MAX_OWN_WORDS} are used",
+            words.len()
+        );
+        reader.warn(entry.node.start, message, "keep the most useful ones");
+        words.truncate(MAX_OWN_WORDS);
+    }
+    words
 }
 
 fn summary(entry: &Entry, reader: &mut TableReader<'_>) -> Option<String> {

@@ -20,4 +20,4 @@ pub static VOCABULARY: &str = include_str!("../vocab.txt");
 
 /// The BLAKE3 hash of the model file. Vectors of different models must never be compared, so stored vectors must be
 /// stored together with this hash.
-pub const FINGERPRINT: &str = "76ba53e726f04fd4e8b517d1e6d4f2ba3a1c6e16befc5bf6cfcbabbadf46699b";
+pub const FINGERPRINT: &str = "bcda076aec256edf53031229df6991be6533dad2333626fc68deb29d48e52740";

@@ -39,6 +39,7 @@ fn spec(
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),
         description: None,
+        keywords: Vec::new(),
         category: None,
         policy,
         policies: policies

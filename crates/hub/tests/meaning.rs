@@ -339,3 +339,48 @@ async fn searches_are_stored_only_if_enabled() {
     fixture.hub.shutdown().await;
     assert_eq!(fixture.remembered().await, 0);
 }
+
+#[tokio::test]
+async fn a_taught_query_is_remembered_for_its_tool() {
+    let fixture = known(true).await;
+    fixture.ready().await;
+    let before = fixture.find(None, "zorp").0;
+    assert_eq!(before.first().map(String::as_str), Some("one__do_alpha"));
+    fixture
+        .hub
+        .teach_search("zorp", "two/do_delta")
+        .await
+        .unwrap();
+    assert_eq!(
+        fixture.find(None, "zorp").0.first().map(String::as_str),
+        Some("two__do_delta")
+    );
+    assert_eq!(fixture.remembered().await, 1);
+    // Teaching it twice adds nothing.
+    fixture
+        .hub
+        .teach_search("zorp", "two__do_delta")
+        .await
+        .unwrap();
+    assert_eq!(fixture.remembered().await, 1);
+    assert_eq!(fixture.hub.forget_searches().await.unwrap(), 1);
+    assert_eq!(fixture.find(None, "zorp").0, before);
+}
+
+#[tokio::test]
+async fn nothing_is_taught_if_searches_are_not_remembered() {
+    let fixture = known(false).await;
+    let error = fixture
+        .hub
+        .teach_search("zorp", "two/do_delta")
+        .await
+        .unwrap_err();
+    assert!(error.remedy.contains("remember_searches"), "{error:?}");
+    let fixture = known(true).await;
+    for (query, tool) in [(" ", "two/do_delta"), ("zorp", "two/no_such")] {
+        assert!(
+            fixture.hub.teach_search(query, tool).await.is_err(),
+            "{query} {tool}"
+        );
+    }
+}

@@ -27,6 +27,8 @@ pub struct ServerSpec {
     pub share: Share,
     /// The user's description of the server.
     pub description: Option<String>,
+    /// The user's own words for what it is about, which searches find.
+    pub keywords: Vec<String>,
     /// The user's category for its tools.
     pub category: Option<String>,
     /// The user's default policy for its tools.
@@ -198,6 +200,9 @@ pub struct ToolOverride {
     pub examples: Vec<ToolExample>,
     /// Names of related tools.
     pub related: Option<Vec<String>>,
+    /// The user's own words for the tool, which searches find.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// Whether the tool is enabled.
     pub enabled: Option<bool>,
     /// Marks the tool as deprecated; the text says what to use instead.

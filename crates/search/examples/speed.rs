@@ -259,6 +259,7 @@ fn measure(
         let query = Query {
             meaning: Some(SemanticQuery {
                 query,
+                steps: &[],
                 vectors: &kept,
             }),
             ..Query::words(text)

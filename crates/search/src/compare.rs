@@ -6,6 +6,7 @@ use std::thread::{self, available_parallelism};
 use crate::index::Index;
 use crate::query::SemanticQuery;
 use crate::scratch::{Scratch, fill};
+use crate::weights::STEP_SHARE;
 
 /// Minimum number of tools that justify the start-up time of a second thread.
 const MIN_SPLIT_TOOLS: usize = 4_000;
@@ -66,6 +67,9 @@ impl Index {
             if let Some(server) = vectors.server_similarity(segment, meaning.query) {
                 *place = server;
             }
+            if !meaning.steps.is_empty() {
+                add_steps(meaning, segment, own_document, own_short, place);
+            }
         }
     }
 
@@ -93,4 +97,37 @@ impl Index {
         };
         (one, other)
     }
+}
+
+/// Mixes the cosines of the whole request with those of the closest step.
+fn add_steps(
+    meaning: SemanticQuery<'_>,
+    segment: usize,
+    document: &mut [f32],
+    short: &mut [f32],
+    server: &mut f32,
+) {
+    let unknown = || vec![f32::NAN; document.len()];
+    let (mut best_document, mut best_short) = (unknown(), unknown());
+    let (mut own_document, mut own_short) = (unknown(), unknown());
+    let mut best_server = f32::NAN;
+    for step in meaning.steps {
+        let vectors = meaning.vectors;
+        vectors.similarity(segment, step, &mut own_document, &mut own_short);
+        // The maximum of NaN and a number is the number.
+        let keep_best = |best: &mut [f32], own: &[f32]| {
+            let pairs = best.iter_mut().zip(own);
+            pairs.for_each(|(best, own)| *best = best.max(*own));
+        };
+        keep_best(&mut best_document, &own_document);
+        keep_best(&mut best_short, &own_short);
+        let own_server = vectors.server_similarity(segment, step);
+        best_server = best_server.max(own_server.unwrap_or(f32::NAN));
+    }
+    let mix = |whole: &mut f32, step: f32| *whole += STEP_SHARE * (step - *whole);
+    let pairs = document.iter_mut().zip(best_document);
+    pairs.for_each(|(whole, step)| mix(whole, step));
+    let pairs = short.iter_mut().zip(best_short);
+    pairs.for_each(|(whole, step)| mix(whole, step));
+    mix(server, best_server);
 }

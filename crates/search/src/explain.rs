@@ -2,7 +2,7 @@
 
 use crate::text::Field;
 
-/// The parts of a score. `score = name + words + coverage + server + meaning + memory`.
+/// The parts of a score. `score = name + words + coverage + server + meaning + memory + action`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoreExplanation {
     /// The match of the whole query with a name, if there is one.
@@ -21,6 +21,9 @@ pub struct ScoreExplanation {
     pub cosines: Option<(f32, f32)>,
     /// The part of the search history.
     pub memory: f32,
+    /// The part of the verb: positive if the tool's name says what the request asks for, negative if it says the
+    /// opposite.
+    pub action: f32,
 }
 
 /// A query that is, or nearly is, a tool name.

@@ -2,9 +2,10 @@
 
 use crate::index::Index;
 use crate::parsed_query::ParsedQuery;
-use crate::scratch::Scratch;
+use crate::scratch::{ActionMatch, Scratch};
 use crate::weights::{
-    DOCUMENT_SHARE, EXACT_NAME, FULL_MATCH, MEANING_PART, NAME_COVERED, NAME_COVERED_ALONE,
+    CONFIDENCE_BY_MEANING, CONFIDENCE_BY_WORDS, CONFIDENCE_OF_NAME, DOCUMENT_SHARE, EXACT_NAME,
+    FULL_MATCH, MEANING_PART, NAME_COVERED, NAME_COVERED_ALONE, OPPOSITE_ACTION, SAME_ACTION,
     SERVER_SHARE, WORDS_PART,
 };
 
@@ -12,13 +13,38 @@ use crate::weights::{
 /// one over the catalog.
 pub(crate) struct Fusion<'i> {
     index: &'i Index,
-    /// Factor of the word score.
-    words: f32,
+    words: WordScale,
+    /// Inverse of the word score of a full match.
+    full: f32,
     /// Bonus for a fully covered name.
     name: f32,
     meaning: Option<Scale>,
     /// The highest cosine of a tool.
     pub(crate) nearest: f32,
+}
+
+/// How a word score becomes a part of the score.
+#[derive(Clone, Copy)]
+enum WordScale {
+    /// In proportion, if words alone decide.
+    Linear(f32),
+    /// With the square of the share of a full match, beside meaning.
+    Squared(f32),
+}
+
+impl WordScale {
+    /// The part of a word score.
+    fn part(self, score: f32) -> f32 {
+        self.factor(score) * score
+    }
+
+    /// The factor from the score of a single word to its part, in a tool with this word score.
+    fn factor(self, score: f32) -> f32 {
+        match self {
+            Self::Linear(inverse) => inverse,
+            Self::Squared(inverse) => WORDS_PART * inverse * inverse * score,
+        }
+    }
 }
 
 /// A linear scale that maps the lowest value to 0 and the highest to 1.
@@ -36,11 +62,18 @@ pub(crate) struct ScoreParts {
     pub(crate) server: f32,
     pub(crate) meaning: f32,
     pub(crate) memory: f32,
+    pub(crate) action: f32,
 }
 
 impl ScoreParts {
     pub(crate) fn sum(&self) -> f32 {
-        self.name + self.words + self.coverage + self.server + self.meaning + self.memory
+        self.name
+            + self.words
+            + self.coverage
+            + self.server
+            + self.meaning
+            + self.memory
+            + self.action
     }
 }
 
@@ -57,15 +90,16 @@ impl<'i> Fusion<'i> {
             .iter()
             .map(|words| words.score)
             .fold(0.0, f32::max);
+        let full = highest.max(FULL_MATCH * parsed.idf_sum);
         let (words, name) = if by_meaning {
-            let full = highest.max(FULL_MATCH * parsed.idf_sum);
-            (WORDS_PART * inverse(full), NAME_COVERED)
+            (WordScale::Squared(inverse(full)), NAME_COVERED)
         } else {
-            (inverse(highest), NAME_COVERED_ALONE)
+            (WordScale::Linear(inverse(highest)), NAME_COVERED_ALONE)
         };
         let mut fusion = Self {
             index,
             words,
+            full: inverse(full),
             name,
             meaning: None,
             nearest: f32::NEG_INFINITY,
@@ -84,13 +118,34 @@ impl<'i> Fusion<'i> {
         fusion
     }
 
-    pub(crate) fn words_factor(&self) -> f32 {
-        self.words
+    /// The factor from the score of a single word to its part, for a tool.
+    pub(crate) fn words_factor(&self, scratch: &Scratch, tool: usize) -> f32 {
+        let evidence = scratch.words.get(tool).copied().unwrap_or_default();
+        self.words.factor(evidence.score)
     }
 
-    /// Upper bound of the words and coverage parts for a word score.
+    /// The chance that this tool is the right one, from 0 to 1, if it is the first hit.
+    pub(crate) fn confidence(&self, scratch: &Scratch, tool: usize, parts: &ScoreParts) -> f32 {
+        let cosine = own_cosine(scratch, tool);
+        let share = scratch.words.get(tool).map_or(0.0, |words| words.score) * self.full;
+        let by_text = if self.meaning.is_some() && cosine.is_finite() {
+            CONFIDENCE_BY_MEANING.at(cosine)
+        } else {
+            CONFIDENCE_BY_WORDS.at(share.min(1.0))
+        };
+        let by_name = match parts.name {
+            name if name >= EXACT_NAME => 1.0,
+            name if name > 0.0 => CONFIDENCE_OF_NAME,
+            _ => 0.0,
+        };
+        by_text
+            .max(by_name)
+            .max(parts.memory.min(CONFIDENCE_OF_NAME))
+    }
+
+    /// Upper bound of the words, coverage and action parts for a word score.
     pub(crate) fn at_most(&self, score: f32) -> f32 {
-        self.words * score + self.name
+        self.words.part(score) + self.name + SAME_ACTION
     }
 
     /// The parts of a tool's score.
@@ -105,7 +160,7 @@ impl<'i> Fusion<'i> {
             };
         }
         let evidence = scratch.words.get(tool).copied().unwrap_or_default();
-        let words = self.words * evidence.score;
+        let words = self.words.part(evidence.score);
         let (mut meaning, mut server) = (0.0, 0.0);
         if let Some(scale) = &self.meaning {
             let (of_tool, of_server) = cosines(scratch, tool, segment);
@@ -122,6 +177,11 @@ impl<'i> Fusion<'i> {
             server,
             meaning,
             memory: of(&scratch.memory, tool),
+            action: match scratch.actions.get(tool) {
+                Some(ActionMatch::Same) => SAME_ACTION,
+                Some(ActionMatch::Opposite) => -OPPOSITE_ACTION,
+                Some(ActionMatch::Unknown) | None => 0.0,
+            },
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Invariant: what is read of a tool or a query is bounded (see `weights`).
 //! Invariant: a query that is a tool name, in any case and with any separators, ranks that tool first.
 
+mod actions;
 mod compare;
 mod distance;
 mod explain;
@@ -22,6 +23,7 @@ mod names;
 mod parallel_build;
 mod parsed_query;
 mod query;
+mod query_vectors;
 mod schema;
 mod scoring;
 mod scratch;
@@ -29,6 +31,7 @@ mod search;
 mod segment;
 mod segment_builder;
 mod stems;
+mod steps;
 mod synonyms;
 mod text;
 mod tokens;
@@ -40,8 +43,10 @@ pub use explain::{MatchKind, MatchedWord, NameMatch, NameMatchKind, ScoreExplana
 pub use index::Index;
 pub use parallel_build::build_segments;
 pub use query::{
-    Hit, PastCall, Query, QueryKind, Ranking, SemanticCoverage, SemanticQuery, Vectors,
+    GOOD_MATCH, Hit, PastCall, Query, QueryKind, Ranking, SemanticCoverage, SemanticQuery, Vectors,
 };
+pub use query_vectors::QueryVectors;
 pub use segment::Segment;
 pub use segment_builder::SegmentBuilder;
+pub use steps::{contains_phrase, steps, tasks};
 pub use text::{Field, ServerText, ToolPosition, ToolText};

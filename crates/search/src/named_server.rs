@@ -65,13 +65,16 @@ pub(crate) fn named_server(index: &Index, request: &str, whole: &str) -> Option<
             only: false,
         });
     }
-    let mut rest = String::new();
+    let mut words: Vec<String> = Vec::new();
     each_word(request, LONGEST, |word, part| {
         if part != TokenKind::Joined && !ABOUT_TOOLS.contains(&word) {
-            rest.push_str(word);
+            words.push(word.to_owned());
         }
     });
-    let segment = index.server_named(&folded(&rest, LONGEST))?;
+    // The name may be repeated: `okppt: all tools of the okppt server`.
+    let (one, other) = words.split_at(words.len() / 2);
+    let name = if one == other { one } else { &words };
+    let segment = index.server_named(&folded(&name.concat(), LONGEST))?;
     Some(NamedServer {
         segment,
         only: true,

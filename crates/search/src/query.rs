@@ -3,6 +3,9 @@
 use crate::explain::ScoreExplanation;
 use crate::text::ToolPosition;
 
+/// The confidence of the first hit below which a result contains no good match.
+pub const GOOD_MATCH: f32 = 0.35;
+
 /// A search query.
 #[derive(Clone, Copy, Default)]
 pub struct Query<'a> {
@@ -31,6 +34,9 @@ impl<'a> Query<'a> {
 pub struct SemanticQuery<'a> {
     /// The query vector, with length 1.
     pub query: &'a [f32],
+    /// The vectors of the request's [`steps`](crate::steps), if it has several. A tool counts for the step that it is
+    /// closest to.
+    pub steps: &'a [Vec<f32>],
     /// The vectors of the tools.
     pub vectors: &'a dyn Vectors,
 }
@@ -100,6 +106,9 @@ pub struct Hit {
     pub at: ToolPosition,
     /// The score, comparable only within one result. The tools of a named server come first regardless of their score.
     pub score: f32,
+    /// The chance that the tool is the right one if it is the first hit, from 0 to 1. It has the same meaning in every
+    /// result; below [`GOOD_MATCH`] the tool is only the nearest one.
+    pub confidence: f32,
     /// The explanation of the score, if it was requested.
     pub why: Option<Box<ScoreExplanation>>,
 }

@@ -1,9 +1,10 @@
 //! Scores of all tools by words, meaning and past calls, written into buffers.
 
+use crate::actions;
 use crate::index::Index;
 use crate::parsed_query::QueryTerm;
 use crate::query::{Query, SemanticCoverage, SemanticQuery};
-use crate::scratch::{Evidence, Scratch, fill};
+use crate::scratch::{ActionMatch, Evidence, Scratch, fill};
 use crate::weights::{MEMORY_MAX, MEMORY_MIN_SIMILARITY};
 
 impl Index {
@@ -71,6 +72,30 @@ impl Index {
         }
     }
 
+    /// Compares the verbs of all names with the action of the request.
+    pub(crate) fn score_actions(&self, words: &[String], scratch: &mut Scratch) {
+        scratch.actions.clear();
+        let asked = actions::of_request(words);
+        if asked == 0 {
+            return;
+        }
+        fill(&mut scratch.actions, self.len(), ActionMatch::Unknown);
+        let mut mark = |actions, is: ActionMatch| {
+            actions::each_stem(actions, |stem| {
+                let term = self.term(stem);
+                let tools = term.map_or(&[][..], |term| self.tools_of(term));
+                for found in tools.iter().filter(|found| found.in_name()) {
+                    if let Some(slot) = scratch.actions.get_mut(found.tool() as usize) {
+                        *slot = is;
+                    }
+                }
+            });
+        };
+        mark(actions::opposites(asked), ActionMatch::Opposite);
+        // A name with both, such as `create_or_delete`, is not an opposite.
+        mark(asked, ActionMatch::Same);
+    }
+
     /// Scores all tools by past calls.
     pub(crate) fn score_memory(&self, query: &Query<'_>, scratch: &mut Scratch) {
         scratch.memory.clear();
@@ -84,7 +109,9 @@ impl Index {
                 .and_then(|tool| scratch.memory.get_mut(tool as usize));
             // NaN fails the comparison.
             if let Some(slot) = slot.filter(|_| past.similarity > MEMORY_MIN_SIMILARITY) {
-                *slot = slot.max(MEMORY_MAX * past.similarity.min(1.0));
+                let above = past.similarity.min(1.0) - MEMORY_MIN_SIMILARITY;
+                let closeness = above / (1.0 - MEMORY_MIN_SIMILARITY);
+                *slot = slot.max(MEMORY_MAX * closeness * closeness);
             }
         }
     }

@@ -19,6 +19,17 @@ pub(crate) struct Scratch {
     /// Scores by names and by the search history, by tool; empty if there are none.
     pub(crate) names: Vec<f32>,
     pub(crate) memory: Vec<f32>,
+    /// Whether a tool's name says the action of the request or an opposite, by tool; empty if there is none.
+    pub(crate) actions: Vec<ActionMatch>,
+}
+
+/// How the verbs of a tool's name relate to the action of the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ActionMatch {
+    #[default]
+    Unknown,
+    Same,
+    Opposite,
 }
 
 /// The word score of a tool. Both parts are updated together, so they are adjacent in memory.

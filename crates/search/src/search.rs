@@ -26,6 +26,7 @@ impl Index {
         let exact = self.score_names(&parsed, scratch);
         let by_meaning = self.score_meaning(query.meaning, scratch);
         self.score_memory(query, scratch);
+        self.score_actions(&parsed.words, scratch);
 
         let server = named_server(self, query.text.trim(), &parsed.folded);
         let fusion = Fusion::new(self, &parsed, scratch, by_meaning != SemanticCoverage::None);
@@ -123,6 +124,7 @@ impl Index {
         Hit {
             at,
             score: parts.sum(),
+            confidence: fusion.confidence(scratch, tool as usize, &parts),
             why,
         }
     }
@@ -146,7 +148,8 @@ impl Index {
         let matched = if kind == Some(NameMatchKind::Exact) {
             Vec::new()
         } else {
-            let matched = |term: &QueryTerm| self.matched(tool, term, parsed, fusion);
+            let factor = fusion.words_factor(scratch, tool as usize);
+            let matched = |term: &QueryTerm| self.matched(tool, term, parsed, factor);
             let best = |alternatives: &[QueryTerm]| {
                 let all = alternatives.iter().filter_map(matched);
                 all.reduce(|one, other| {
@@ -172,16 +175,17 @@ impl Index {
             meaning: parts.meaning,
             cosines: cosine(&scratch.document).zip(cosine(&scratch.short)),
             memory: parts.memory,
+            action: parts.action,
         }
     }
 
-    /// The match of a term, if the tool contains it.
+    /// The match of a term, if the tool contains it. `factor` turns its score into a part of the tool's score.
     fn matched(
         &self,
         tool: u32,
         term: &QueryTerm,
         parsed: &ParsedQuery,
-        fusion: &Fusion<'_>,
+        factor: f32,
     ) -> Option<MatchedWord> {
         let tools = self.tools_of(term.term);
         let found = tools
@@ -193,7 +197,7 @@ impl Index {
             term_text: self.word_of(term.term).to_owned(),
             via: term.via,
             fields: Field::of_bits(self.fields_of(tool, term.term)),
-            weight: fusion.words_factor() * term.factor * tf,
+            weight: factor * term.factor * tf,
         })
     }
 }

@@ -8,6 +8,8 @@ pub(crate) const WORD_BYTES: usize = 48;
 pub(crate) const QUERY_BYTES: usize = 4_000;
 /// Maximum words of a query that are read, including stop words.
 pub(crate) const QUERY_WORDS: usize = 300;
+/// Maximum number of steps of a request that are compared by themselves.
+pub(crate) const MAX_STEPS: usize = 6;
 /// Maximum bytes of a description that are read; later text explains how, not what.
 pub(crate) const DESCRIPTION_BYTES: usize = 4_000;
 /// Maximum bytes of one text in a schema that are read.
@@ -20,6 +22,18 @@ pub(crate) const NAME_BYTES: usize = 160;
 pub(crate) const REMEMBERED_WORDS: usize = 50_000;
 /// Maximum number of aliases of a tool.
 pub(crate) const ALIASES: usize = 16;
+
+/// A logistic function of one number.
+pub(crate) struct Logistic {
+    pub(crate) offset: f32,
+    pub(crate) slope: f32,
+}
+
+impl Logistic {
+    pub(crate) fn at(&self, value: f32) -> f32 {
+        1.0 / (1.0 + (-self.offset - self.slope * value).exp())
+    }
+}
 
 /// BM25 saturation: how quickly further occurrences of a word stop adding to the score.
 pub(crate) const SATURATION: f32 = 1.2;
@@ -64,21 +78,41 @@ pub(crate) const NAME_COVERED_ALONE: f32 = 0.15;
 pub(crate) const SYNONYM_COVERAGE: f32 = 0.5;
 /// Shares of words and meaning in the score. They do not add up to one, because weak word matches do not reach their
 /// full share.
-pub(crate) const WORDS_PART: f32 = 0.5;
+pub(crate) const WORDS_PART: f32 = 0.35;
 pub(crate) const MEANING_PART: f32 = 0.7;
 /// Number of rarest words by which a query is judged, and how well a tool must match them for the full word score.
-/// Without this the best of many poor matches would count like a good one.
+/// Below that, words count with the square of how well they match: a request in everyday words matches weakly and is
+/// decided by meaning, one with names and terms matches well and is decided by words.
 pub(crate) const JUDGED_WORDS: usize = 4;
-pub(crate) const FULL_MATCH: f32 = 1.65;
+pub(crate) const FULL_MATCH: f32 = 1.5;
 /// Share of the document vector in meaning; the rest is the short vector.
-pub(crate) const DOCUMENT_SHARE: f32 = 2.0 / 3.0;
+pub(crate) const DOCUMENT_SHARE: f32 = 0.75;
 /// Share of the server vector in meaning. It keeps verbose servers from attracting unrelated queries.
-pub(crate) const SERVER_SHARE: f32 = 0.3;
+pub(crate) const SERVER_SHARE: f32 = 0.4;
+/// Share of the closest step in meaning, for a request of several steps; the rest is the whole request.
+pub(crate) const STEP_SHARE: f32 = 0.5;
+/// Bonus of a tool whose name says the action of the request, and deduction for one that says an opposite.
+pub(crate) const SAME_ACTION: f32 = 0.02;
+pub(crate) const OPPOSITE_ACTION: f32 = 0.05;
+
+/// The chance that a first hit is right, as a logistic function of its cosine, or of its word match without meaning.
+/// Fitted on the development halves; `search-eval --reliability` shows how well it holds.
+pub(crate) const CONFIDENCE_BY_MEANING: Logistic = Logistic {
+    offset: -2.1,
+    slope: 4.87,
+};
+pub(crate) const CONFIDENCE_BY_WORDS: Logistic = Logistic {
+    offset: -1.02,
+    slope: 1.88,
+};
+/// Confidence of a query that is a name with typos, or a prefix of one.
+pub(crate) const CONFIDENCE_OF_NAME: f32 = 0.9;
 
 /// Minimum similarity of a past query.
 pub(crate) const MEMORY_MIN_SIMILARITY: f32 = 0.5;
-/// Maximum bonus by the search history.
-pub(crate) const MEMORY_MAX: f32 = 0.8;
+/// Maximum bonus by the search history, for the same query. It falls with the square of the distance, so that the
+/// neighbours of a tool that was used keep their places for requests that are only similar.
+pub(crate) const MEMORY_MAX: f32 = 0.6;
 
 /// Scores of name matches, above everything that words, meaning and search history can reach together.
 pub(crate) const EXACT_NAME: f32 = 100.0;

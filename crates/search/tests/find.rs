@@ -142,3 +142,33 @@ fn literal_values_are_ignored() {
     );
     office.check("\"close issue\"", &["github/close_issue"]);
 }
+
+#[test]
+fn r_find_01_a_request_does_not_rank_the_opposite_first() {
+    let tracker = catalog(&[
+        "tracker: delete_issue Deletes an issue.",
+        "tracker: update_issue Changes an issue, for example its state to closed.",
+        "tracker: create_issue Creates an issue.",
+        "mail: subscribe_list Subscribes to a list.",
+        "mail: unsubscribe_list Unsubscribes from a list.",
+    ]);
+    let first = |request: &str| {
+        let found = tracker.index.search(&Query::words(request), 1);
+        tracker.names[found.hits[0].at.segment][found.hits[0].at.tool].clone()
+    };
+    assert_ne!(first("close an issue"), "tracker/delete_issue");
+    assert_eq!(first("please erase an issue"), "tracker/delete_issue");
+    assert_eq!(first("new issue"), "tracker/create_issue");
+}
+
+#[test]
+fn r_find_03_confidence_is_high_for_names_and_low_for_noise() {
+    let office = catalog(OFFICE);
+    let confidence = |request: &str| {
+        let found = office.index.search(&Query::words(request), 1);
+        found.hits.first().map_or(0.0, |hit| hit.confidence)
+    };
+    assert_eq!(confidence("create_issue"), 1.0);
+    assert!(confidence("create an issue on github") > confidence("issue of my breakfast"));
+    assert!(confidence("zzzz qqqq") < pegboard_search::GOOD_MATCH);
+}

@@ -53,6 +53,7 @@ fn meaning_finds_what_words_do_not() {
     let by = |vectors: &Plane, text: &str| {
         let meaning = SemanticQuery {
             query: &[1.0, 0.0],
+            steps: &[],
             vectors,
         };
         let meaning = Some(meaning);
@@ -143,6 +144,7 @@ fn an_explanation_adds_up_to_the_score() {
         for meaning in [false, true] {
             let meaning = meaning.then_some(SemanticQuery {
                 query: &[0.8, 0.6],
+                steps: &[],
                 vectors: &vectors,
             });
             let query = Query {
@@ -154,7 +156,8 @@ fn an_explanation_adds_up_to_the_score() {
             for hit in office.index.search(&query, 20).hits {
                 let why = hit.why.unwrap();
                 let name = why.name.map_or(0.0, |name| name.score);
-                let parts = why.words + why.coverage + why.server + why.meaning + why.memory;
+                let parts =
+                    why.words + why.coverage + why.server + why.meaning + why.memory + why.action;
                 assert!((name + parts - hit.score).abs() < 1e-4, "{text}: {why:?}");
                 let words: f32 = why.matched.iter().map(|word| word.weight).sum();
                 assert!((words - why.words).abs() < 1e-4, "{text}: {why:?}");
@@ -235,6 +238,7 @@ fn r_find_02_every_tool_of_a_large_catalog_is_compared() {
             let wanted = ToolPosition { segment, tool };
             let meaning = SemanticQuery {
                 query: &[1.0],
+                steps: &[],
                 vectors: &Needle(wanted),
             };
             let query = Query {

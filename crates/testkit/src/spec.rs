@@ -73,6 +73,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
         max_age: Duration::from_secs(24 * 3600),
         share: Default::default(),
         description: None,
+        keywords: Vec::new(),
         category: None,
         policy: None,
         policies: BTreeMap::new(),

@@ -6,7 +6,6 @@
 //! line `{"id", "ranked": [ids]}` on standard output before the next query is read.
 
 mod baseline;
-mod corpus;
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -14,12 +13,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use pegboard_benches::retrieval::{CachedEncoder, Corpus, Searcher};
 use pegboard_model::UntrustedText;
-use pegboard_search::{Index, Query, SemanticQuery};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::Baseline;
-use crate::corpus::{Corpus, CorpusVectors};
 
 /// Number of results if a query has no `k`.
 const DEFAULT_RESULTS: usize = 10;
@@ -39,6 +37,9 @@ struct Args {
     /// Maximum number of results per query
     #[arg(long)]
     limit: Option<usize>,
+    /// Keep computed vectors in this file, so that the next run starts at once
+    #[arg(long, value_name = "FILE")]
+    vectors: Option<PathBuf>,
     /// Print no progress
     #[arg(long)]
     quiet: bool,
@@ -83,7 +84,14 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let corpus = Corpus::read(&args.catalog)?;
-    let ranker = Ranker::new(&corpus, args)?;
+    let encoder = match args.method {
+        Method::Full => Some(CachedEncoder::new(args.vectors.as_deref())?),
+        Method::Words | Method::Bm25 | Method::Substring => None,
+    };
+    if encoder.is_some() && !args.quiet {
+        writeln!(io::stderr(), "Encoding {} tools …", corpus.len())?;
+    }
+    let ranker = Ranker::new(&corpus, encoder.as_ref(), args);
     for line in io::stdin().lock().lines() {
         let line = line?;
         if line.trim().is_empty() {
@@ -97,13 +105,10 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
             )
         })?;
         let limit = args.limit.unwrap_or(usize::MAX);
-        let ranked = ranker.rank(&query.query, query.k.unwrap_or(DEFAULT_RESULTS).min(limit));
+        let limit = query.k.unwrap_or(DEFAULT_RESULTS).min(limit);
         let response = BatchResponse {
             id: &query.id,
-            ranked: ranked
-                .into_iter()
-                .filter_map(|tool| corpus.id(tool))
-                .collect(),
+            ranked: ranker.rank(&corpus, &query.query, limit),
         };
         let mut out = io::stdout().lock();
         writeln!(out, "{}", serde_json::to_string(&response)?)?;
@@ -115,53 +120,28 @@ fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 enum Ranker<'a> {
     Bm25(Baseline),
     Substring(Baseline),
-    Pegboard {
-        corpus: &'a Corpus,
-        index: Box<Index>,
-        vectors: Option<Box<CorpusVectors>>,
-    },
+    Pegboard(Box<Searcher<'a>>),
 }
 
 impl<'a> Ranker<'a> {
-    fn new(corpus: &'a Corpus, args: &Args) -> Result<Self, Box<dyn Error>> {
+    fn new(corpus: &'a Corpus, encoder: Option<&'a CachedEncoder>, args: &Args) -> Self {
         let baseline = || Baseline::new(corpus.names_and_descriptions());
-        let vectors = match args.method {
-            Method::Bm25 => return Ok(Self::Bm25(baseline())),
-            Method::Substring => return Ok(Self::Substring(baseline())),
-            Method::Words => None,
-            Method::Full => Some(Box::new(CorpusVectors::new(corpus, args.quiet)?)),
-        };
-        let index = Box::new(corpus.index());
-        Ok(Self::Pegboard {
-            corpus,
-            index,
-            vectors,
-        })
+        match args.method {
+            Method::Bm25 => Self::Bm25(baseline()),
+            Method::Substring => Self::Substring(baseline()),
+            Method::Words | Method::Full => {
+                Self::Pegboard(Box::new(Searcher::new(corpus, encoder)))
+            }
+        }
     }
 
-    /// The positions of the best tools in the corpus.
-    fn rank(&self, text: &str, limit: usize) -> Vec<usize> {
-        let (corpus, index, vectors) = match self {
-            Self::Bm25(baseline) => return baseline.bm25(text, limit),
-            Self::Substring(baseline) => return baseline.substring(text, limit),
-            Self::Pegboard {
-                corpus,
-                index,
-                vectors,
-            } => (corpus, index, vectors),
+    /// The ids of the best tools.
+    fn rank(&self, corpus: &'a Corpus, text: &str, limit: usize) -> Vec<&'a str> {
+        let found = match self {
+            Self::Bm25(baseline) => baseline.bm25(text, limit),
+            Self::Substring(baseline) => baseline.substring(text, limit),
+            Self::Pegboard(searcher) => return searcher.ids(&searcher.search(text, limit, &[])),
         };
-        let vector = vectors.as_ref().map(|vectors| vectors.query(text));
-        let meaning = vectors.as_deref().zip(vector.as_ref());
-        let query = Query {
-            text,
-            meaning: meaning.map(|(vectors, query)| SemanticQuery {
-                query: query.as_slice(),
-                vectors,
-            }),
-            ..Query::default()
-        };
-        let hits = index.search(&query, limit).hits;
-        let positions = hits.iter().filter_map(|hit| corpus.position(hit.at));
-        positions.collect()
+        found.into_iter().filter_map(|at| corpus.id(at)).collect()
     }
 }

@@ -1,17 +1,20 @@
 //! Searches the tools of a snapshot.
 
 mod search_data;
+mod twins;
 
 use std::sync::{Arc, OnceLock};
 
 use pegboard_model::{Fingerprint, ServerName};
 use pegboard_search::{
-    Index, PastCall, Query, QueryKind, SemanticQuery, ToolPosition, Vectors, build_segments,
+    GOOD_MATCH, Index, PastCall, Query, QueryKind, SemanticQuery, ToolPosition, Vectors,
+    build_segments, contains_phrase, tasks,
 };
-pub use pegboard_search::{ScoreExplanation, SemanticCoverage};
+pub use pegboard_search::{QueryVectors, ScoreExplanation, SemanticCoverage};
 
 pub use self::search_data::ToolVectors;
 pub(crate) use self::search_data::{SearchData, static_segment};
+pub use self::twins::{HitLine, lines};
 use crate::entry::ServerEntry;
 use crate::snapshot::Catalog;
 use crate::view::ToolView;
@@ -23,8 +26,8 @@ pub struct SearchRequest<'q> {
     pub text: &'q str,
     /// Maximum number of hits.
     pub limit: usize,
-    /// The query's embedding, for semantic search.
-    pub vector: Option<&'q [f32]>,
+    /// The query's embeddings, for semantic search.
+    pub vectors: Option<&'q QueryVectors>,
     /// Similar past queries that led to a successful call.
     pub past_searches: &'q [PastSearch],
     /// Whether each hit explains why it was found.
@@ -57,6 +60,14 @@ pub struct SearchResults<'a> {
     pub server: Option<&'a Arc<ServerEntry>>,
 }
 
+impl SearchResults<'_> {
+    /// Returns whether the first hit is likely to be what was searched. If not, the hits are only the nearest tools.
+    pub fn has_good_match(&self) -> bool {
+        let first = self.hits.first();
+        self.server.is_some() || first.is_some_and(|hit| hit.confidence >= GOOD_MATCH)
+    }
+}
+
 /// A tool that matches a query.
 #[derive(Clone, Debug)]
 pub struct Hit<'a> {
@@ -64,6 +75,8 @@ pub struct Hit<'a> {
     pub tool: ToolView<'a>,
     /// The score, comparable only within one result.
     pub score: f32,
+    /// The chance that the tool is the right one if it is the first hit, from 0 to 1; comparable between results.
+    pub confidence: f32,
     /// The explanation, if it was requested.
     pub why: Option<Box<ScoreExplanation>>,
 }
@@ -72,6 +85,19 @@ pub struct Hit<'a> {
 pub trait ToolSearch {
     /// Returns the tools that match a query.
     fn find<'a>(&self, catalog: &'a Catalog, text: &str, limit: usize) -> SearchResults<'a>;
+
+    /// Returns the tools for each step of a query that asks for several things, at most `limit` for each. Empty for
+    /// other queries.
+    fn find_tasks<'a>(
+        &self,
+        catalog: &'a Catalog,
+        text: &str,
+        limit: usize,
+    ) -> Vec<(String, Vec<Hit<'a>>)> {
+        let tasks = tasks(text).into_iter();
+        let find = |task: &str| (task.to_owned(), self.find(catalog, task, limit).hits);
+        tasks.map(find).collect()
+    }
 
     /// Returns whether a later search may rank better because some tools have no embeddings yet.
     fn misses_meaning(&self, catalog: &Catalog, found: &SearchResults<'_>) -> bool;
@@ -120,11 +146,13 @@ impl Catalog {
             catalog: self,
             servers: &search_index.servers,
         };
-        let memory = self.remembered(search_index, request.past_searches);
+        let mut memory = self.remembered(search_index, request.past_searches);
+        memory.extend(self.aliased(search_index, request.text));
         let query = Query {
             text: request.text,
-            meaning: request.vector.map(|query| SemanticQuery {
-                query,
+            meaning: request.vectors.map(|query| SemanticQuery {
+                query: &query.whole,
+                steps: &query.steps,
                 vectors: &vectors,
             }),
             memory: &memory,
@@ -146,6 +174,7 @@ impl Catalog {
                 Some(Hit {
                     tool: self.tool_at(search_index, hit.at)?,
                     score: hit.score,
+                    confidence: hit.confidence,
                     why: hit.why,
                 })
             })
@@ -217,6 +246,25 @@ impl Catalog {
             })
         };
         past_searches.iter().filter_map(place).collect()
+    }
+
+    /// The tools of which the query contains an alias. They count like a past search with the same words.
+    fn aliased(&self, search_index: &SearchIndex, text: &str) -> Vec<PastCall> {
+        let mut found = Vec::new();
+        for (segment, server) in search_index.servers.iter().enumerate() {
+            let Some(entry) = self.server_at(*server) else {
+                continue;
+            };
+            for (name, own) in &entry.spec.tools {
+                let is_meant = own.aliases.iter().any(|alias| contains_phrase(text, alias));
+                let tool = is_meant.then(|| entry.place_in_segment(name)).flatten();
+                found.extend(tool.map(|tool| PastCall {
+                    at: ToolPosition { segment, tool },
+                    similarity: 1.0,
+                }));
+            }
+        }
+        found
     }
 }
 

@@ -42,8 +42,19 @@ impl ServerEntry {
         self.visible_tools()
     }
 
-    /// Returns the server's description: the user's text, else the beginning of the server's instructions.
+    /// Returns the server's description for searches: the user's text, else the beginning of the server's instructions,
+    /// and the user's keywords.
     pub fn description(&self) -> Cow<'_, str> {
+        let description = self.own_description();
+        let keywords = &self.spec.keywords;
+        match (keywords.is_empty(), description.is_empty()) {
+            (true, _) => description,
+            (false, true) => keywords.join(", ").into(),
+            (false, false) => format!("{}. {description}", keywords.join(", ")).into(),
+        }
+    }
+
+    fn own_description(&self) -> Cow<'_, str> {
         match (&self.spec.description, &self.record.instructions) {
             (Some(description), _) => Cow::Borrowed(description),
             (None, Some(instructions)) => instructions.chars().take(INSTRUCTION_CHARS).collect(),
@@ -100,11 +111,11 @@ impl ServerEntry {
                 .enumerate()
                 .filter(|(_, view)| view.enabled());
             let (listed, views): (Vec<usize>, Vec<ToolView<'_>>) = offered.unzip();
-            let titles: Vec<Vec<String>> = views.iter().map(titles).collect();
+            let aliases: Vec<Vec<String>> = views.iter().map(aliases).collect();
             let texts = views
                 .iter()
-                .zip(&titles)
-                .map(|(view, titles)| tool_text(view, titles));
+                .zip(&aliases)
+                .map(|(view, aliases)| tool_text(view, aliases));
             IndexedTools {
                 segment: Arc::new(reader.segment(Some(server), texts)),
                 listed: listed.into(),
@@ -132,9 +143,10 @@ fn tool_text<'a>(view: &ToolView<'a>, aliases: &'a [String]) -> ToolText<'a> {
     }
 }
 
-/// Returns the title that the server gives a tool.
-fn titles(view: &ToolView<'_>) -> Vec<String> {
+/// Returns the other names of a tool: the title that the server gives it, and the user's aliases.
+fn aliases(view: &ToolView<'_>) -> Vec<String> {
     let parts = view.tool().and_then(|tool| tool.parts().ok());
-    let title = parts.and_then(|parts| parts.title);
-    title.map(Cow::into_owned).into_iter().collect()
+    let title = parts.and_then(|parts| parts.title).map(Cow::into_owned);
+    let own = view.user_override().map(|own| own.aliases.iter().cloned());
+    title.into_iter().chain(own.into_iter().flatten()).collect()
 }

@@ -32,6 +32,7 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
         max_age: Duration::from_secs(86_400),
         share: Default::default(),
         description: None,
+        keywords: Vec::new(),
         category: None,
         policy: None,
         policies: BTreeMap::new(),

@@ -242,6 +242,7 @@ fn r_reg_09_every_text_of_a_tool_can_be_overridden() {
         summary: Some("x".repeat(100)),
         description: Some("My own words.".into()),
         category: Some("special".into()),
+        aliases: Vec::new(),
         related: Some(vec!["other".into()]),
         deprecated: Some("use `b`".into()),
         examples: vec![pegboard_model::ToolExample {

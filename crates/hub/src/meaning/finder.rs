@@ -106,15 +106,15 @@ impl Finder {
         let Some(meaning) = meaning else {
             return catalog.find_tools(&request);
         };
-        let vector = meaning.vector(text);
-        let past_searches = inner.search.history.close_to(meaning, &vector);
+        let vectors = meaning.vectors(text);
+        let past_searches = inner.search.history.close_to(meaning, &vectors.whole);
         let found = catalog.find_tools(&SearchRequest {
-            vector: Some(&vector),
+            vectors: Some(&vectors),
             past_searches: &past_searches,
             ..request
         });
         if let Some(session) = &self.session {
-            inner.search.history.searched(session, &vector, &found);
+            inner.search.history.searched(session, &vectors, &found);
         }
         found
     }

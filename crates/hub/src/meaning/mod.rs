@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pegboard_catalog::ToolVectors;
+use pegboard_catalog::{QueryVectors, ToolVectors};
 use tokio::sync::{Notify, OnceCell};
 
 pub use self::finder::Finder;
@@ -65,7 +65,7 @@ pub struct EncoderInput {
 /// The state of search by meaning.
 struct Meaning {
     encoder: Arc<dyn Encoder>,
-    recent: Mutex<VecDeque<(String, Arc<[f32]>)>>,
+    recent: Mutex<VecDeque<(String, Arc<QueryVectors>)>>,
     /// Set once the stored vectors are loaded.
     loaded: OnceCell<()>,
     /// Notified of every encoded query.
@@ -101,22 +101,22 @@ impl Meaning {
         }
     }
 
-    fn vector(&self, text: &str) -> Arc<[f32]> {
+    fn vectors(&self, text: &str) -> Arc<QueryVectors> {
         let held = lock(&self.recent)
             .iter()
             .find(|(held, _)| held == text)
-            .map(|(_, vector)| vector.clone());
-        if let Some(vector) = held {
-            return vector;
+            .map(|(_, vectors)| vectors.clone());
+        if let Some(vectors) = held {
+            return vectors;
         }
-        let vector: Arc<[f32]> = self.encoder.query(text).into();
+        let vectors = Arc::new(QueryVectors::new(text, |text| self.encoder.query(text)));
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.asked.notify_one();
         let mut recent = lock(&self.recent);
         if recent.len() >= RECENT_QUERIES {
             recent.pop_front();
         }
-        recent.push_back((text.to_owned(), vector.clone()));
-        vector
+        recent.push_back((text.to_owned(), vectors.clone()));
+        vectors
     }
 }

@@ -1,4 +1,4 @@
-//! The optional search history: searches that led to a successful call.
+//! The search history: searches that led to a successful call, and those that the user taught.
 //!
 //! A call counts only if it follows a search of the same session that showed the tool, once per search, and only if
 //! it succeeded. A tool's gain is capped and the number of queries per tool is limited, so that a server cannot
@@ -7,8 +7,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use pegboard_catalog::{PastSearch, SearchResults, ToolView};
-use pegboard_model::ToolResult;
+use pegboard_catalog::{PastSearch, QueryVectors, SearchResults, ToolView};
+use pegboard_model::{Reason, ServerName, Tool, ToolError, ToolResult};
 use pegboard_store::RememberedQuery;
 use tokio::sync::OnceCell;
 
@@ -27,6 +27,8 @@ const SEARCHES: usize = 4;
 const SHOWN: usize = 10;
 /// Cosine above which a query adds nothing to one that is remembered for the same tool.
 const SAME: f32 = 0.97;
+/// Longest query that the user may teach.
+const TAUGHT_CHARACTERS: usize = 500;
 
 /// The remembered queries and the recent searches that may be added to them.
 pub(super) struct SearchHistory {
@@ -43,7 +45,7 @@ struct RecentSearches {
 }
 
 struct Search {
-    vector: Arc<[f32]>,
+    vectors: Arc<QueryVectors>,
     /// The exposed names of the tools that were shown.
     shown: Vec<String>,
 }
@@ -95,7 +97,7 @@ impl SearchHistory {
     pub(super) fn searched(
         &self,
         session: &SessionId,
-        vector: &Arc<[f32]>,
+        vectors: &Arc<QueryVectors>,
         found: &SearchResults<'_>,
     ) {
         if !self.enabled || found.hits.is_empty() {
@@ -103,7 +105,7 @@ impl SearchHistory {
         }
         let shown = found.hits.iter().take(SHOWN);
         let search = Search {
-            vector: vector.clone(),
+            vectors: vectors.clone(),
             shown: shown.map(|hit| hit.tool.exposed().to_string()).collect(),
         };
         let mut searched = lock(&self.searched);
@@ -123,7 +125,7 @@ impl SearchHistory {
     }
 
     /// Returns the search that led a session to this tool, and uses it up for that tool.
-    fn led_to(&self, session: &SessionId, exposed: &str) -> Option<Arc<[f32]>> {
+    fn led_to(&self, session: &SessionId, exposed: &str) -> Option<Arc<QueryVectors>> {
         let mut searched = lock(&self.searched);
         let searches = searched.by_session.get_mut(session)?;
         let search = searches
@@ -131,8 +133,14 @@ impl SearchHistory {
             .rev()
             .find(|search| search.shown.iter().any(|name| name == exposed))?;
         search.shown.retain(|name| name != exposed);
-        Some(search.vector.clone())
+        Some(search.vectors.clone())
     }
+}
+
+fn cannot_teach(reason: &str, setting: &str) -> ToolError {
+    let message = format!("cannot remember the query: {reason}");
+    ToolError::new(Reason::ArgsInvalid, message)
+        .with_remedy(format!("Set `{setting} = true` in the settings."))
 }
 
 impl Hub {
@@ -144,9 +152,84 @@ impl Hub {
         lock(&self.inner.search.history.remembered).clear();
         self.inner.store.clear_queries().await
     }
+
+    /// Remembers on the user's behalf that a query means a tool, given by any of its names. Only a person's own
+    /// channel may call this.
+    ///
+    /// # Errors
+    /// Fails with `TOOL_UNKNOWN` if the tool is unknown or belongs to the host program, with `ARGS_INVALID` if
+    /// nothing may be remembered or searches do not compare meaning, and if the store cannot be written.
+    pub async fn teach_search(&self, query: &str, tool: &str) -> ToolResult<()> {
+        let inner = &self.inner;
+        let Some(meaning) = inner.search.meaning.as_ref() else {
+            return Err(cannot_teach(
+                "searches do not compare meaning",
+                "search_by_meaning",
+            ));
+        };
+        if !inner.search.history.enabled {
+            return Err(cannot_teach(
+                "searches are not remembered",
+                "remember_searches",
+            ));
+        }
+        let query = query.trim();
+        if query.is_empty() || query.chars().count() > TAUGHT_CHARACTERS {
+            let message = format!("the query must have 1 to {TAUGHT_CHARACTERS} characters");
+            return Err(ToolError::new(Reason::ArgsInvalid, message).at_field("query"));
+        }
+        inner.search.history.load(inner, meaning).await;
+        let catalog = self.catalog();
+        let view = catalog.find(tool)?;
+        let (Some(server), Some(tool)) = (view.server(), view.tool()) else {
+            let message = format!("`{}` is a tool of the host program", view.exposed());
+            return Err(ToolError::new(Reason::ToolUnknown, message));
+        };
+        let vectors = meaning.vectors(query);
+        let past = Past { server, tool };
+        match inner.add_to_history(meaning, &vectors.whole, past) {
+            Some(query) => inner.store.remember(meaning.encoder.model(), query).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The tool that a search led to.
+struct Past<'a> {
+    server: &'a ServerName,
+    tool: &'a Tool,
 }
 
 impl Inner {
+    /// Adds a query to the history in memory and returns it, unless the history has it.
+    fn add_to_history(
+        &self,
+        meaning: &Meaning,
+        vector: &[f32],
+        Past { server, tool }: Past<'_>,
+    ) -> Option<RememberedQuery> {
+        let query = RememberedQuery {
+            server: server.clone(),
+            tool: tool.name.clone(),
+            fingerprint: tool.fingerprint,
+            vector: meaning.encoder.pack(vector),
+            at: self.clock.now(),
+        };
+        let mut remembered = lock(&self.search.history.remembered);
+        let is_known = remembered.iter().any(|past| {
+            past.server == query.server
+                && past.tool == query.tool
+                && past.fingerprint == query.fingerprint
+                && meaning.encoder.cosine(vector, &past.vector) > Some(SAME)
+        });
+        if is_known {
+            return None;
+        }
+        remembered.push_front(query.clone());
+        remembered.truncate(pegboard_store::MAX_REMEMBERED_QUERIES);
+        Some(query)
+    }
+
     /// Remembers the search that led to a successful call, if there was one.
     pub(crate) fn remember_successful_search(
         self: &Arc<Self>,
@@ -161,30 +244,13 @@ impl Inner {
         else {
             return;
         };
-        let Some(vector) = self.search.history.led_to(session, view.exposed().as_str()) else {
+        let Some(vectors) = self.search.history.led_to(session, view.exposed().as_str()) else {
             return;
         };
-        let query = RememberedQuery {
-            server: server.clone(),
-            tool: tool.name.clone(),
-            fingerprint: tool.fingerprint,
-            vector: meaning.encoder.pack(&vector),
-            at: self.clock.now(),
+        let past = Past { server, tool };
+        let Some(query) = self.add_to_history(meaning, &vectors.whole, past) else {
+            return;
         };
-        {
-            let mut remembered = lock(&self.search.history.remembered);
-            let is_known = remembered.iter().any(|past| {
-                past.server == query.server
-                    && past.tool == query.tool
-                    && past.fingerprint == query.fingerprint
-                    && meaning.encoder.cosine(&vector, &past.vector) > Some(SAME)
-            });
-            if is_known {
-                return;
-            }
-            remembered.push_front(query.clone());
-            remembered.truncate(pegboard_store::MAX_REMEMBERED_QUERIES);
-        }
         let inner = self.clone();
         self.tasks.spawn_to_end(async move {
             let Some(meaning) = &inner.search.meaning else {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use pegboard_catalog::{Catalog, ServerEntry, ToolSearch, ToolView};
+use pegboard_catalog::{Catalog, HitLine, ServerEntry, ToolSearch, ToolView, lines};
 use pegboard_guard::signature_of;
 use pegboard_model::{ServerName, escape_hidden_values};
 
@@ -19,6 +19,12 @@ use crate::args::MAX_BATCH;
 pub const MAX_HITS: usize = 100;
 /// Characters of a description in a line of [`Detail::Full`].
 const DESCRIPTION: usize = 300;
+/// Hits that are searched for each line, because the same tool of several servers shares one.
+const HITS_PER_LINE: usize = 3;
+/// Tools of other servers that a line names.
+const NAMED_TWINS: usize = 4;
+/// Tools that are named for each step of a query.
+const TASK_TOOLS: usize = 2;
 /// Categories that are listed when nothing was found.
 const NAMED_CATEGORIES: usize = 8;
 
@@ -103,7 +109,10 @@ impl<'a> ResponseBuilder<'a> {
             self.text.push_str(&full_definition(&tool));
             return;
         }
-        let results = self.finder.find(self.catalog, query, self.limit);
+        // The same tool of several servers shares a line, so more hits than lines are needed.
+        let wanted = self.limit.saturating_mul(HITS_PER_LINE).min(MAX_HITS);
+        let results = self.finder.find(self.catalog, query, wanted);
+        let is_good = results.has_good_match();
         self.misses_meaning |= self.finder.misses_meaning(self.catalog, &results);
         let has_tools = |entry: &&Arc<ServerEntry>| entry.visible_tools().next().is_some();
         let empty_server = results.server.filter(|entry| !has_tools(entry));
@@ -111,16 +120,16 @@ impl<'a> ResponseBuilder<'a> {
             .server
             .filter(has_tools)
             .map(|entry| entry.name().as_str());
-        let (found, total): (Vec<ToolView<'a>>, usize) = match results.server {
+        let (found, total): (Vec<ToolLine<'a>>, usize) = match results.server {
             Some(entry) if entry.visible_tools().next().is_some() => {
-                let tools: Vec<_> = entry.visible_tools().collect();
+                let tools: Vec<_> = entry.visible_tools().map(ToolLine::of).collect();
                 let total = tools.len();
                 (tools, total)
             }
             // A server without tools may have the name of what is searched, for example `time`.
             _ => {
-                let tools = results.hits.iter().map(|hit| hit.tool);
-                (tools.collect(), results.total)
+                let lines = lines(results.hits, self.limit).into_iter();
+                (lines.map(ToolLine::from).collect(), results.total)
             }
         };
         if found.is_empty() {
@@ -137,27 +146,46 @@ impl<'a> ResponseBuilder<'a> {
             Some(server) => format!("of server {server}"),
             None => format!("for {}", quoted(query)),
         };
-        let _ = write!(self.text, "{shown} of {} {what}", count(total, "tool"));
-        if total > shown {
+        if is_good {
+            let _ = write!(self.text, "{shown} of {} {what}", count(total, "tool"));
+        } else {
+            let _ = write!(self.text, "No good match {what}; nearest");
+        }
+        if is_good && total > shown {
             let more = total.min(MAX_HITS).min(self.limit.saturating_mul(4));
             if more > shown {
                 let _ = write!(self.text, " (limit={more} shows more)");
             }
         }
         self.text.push_str(":\n");
-        self.stale
-            .extend(failed_servers(found.iter().take(shown).copied()));
+        self.stale.extend(failed_servers(
+            found.iter().take(shown).map(|line| line.tool),
+        ));
         let mut again = Vec::new();
-        for tool in found.iter().take(shown) {
+        for ToolLine { tool, twins } in found.iter().take(shown) {
             let name = tool.exposed().as_str();
             if self.shown.insert(name) {
-                let _ = writeln!(self.text, "{}", tool_line(tool, self.detail));
+                let _ = writeln!(self.text, "{}{twins}", tool_line(tool, self.detail));
             } else {
                 again.push(name);
             }
         }
         if !again.is_empty() {
             let _ = writeln!(self.text, "and from above: {}", again.join(", "));
+        }
+        if of_server.is_none() {
+            self.add_tasks(query);
+        }
+    }
+
+    /// Names the best tools of each step of a query that asks for several things, unless they are listed.
+    fn add_tasks(&mut self, query: &str) {
+        for (task, hits) in self.finder.find_tasks(self.catalog, query, TASK_TOOLS) {
+            let names = hits.iter().map(|hit| hit.tool.exposed().as_str());
+            let names: Vec<&str> = names.filter(|name| !self.shown.contains(name)).collect();
+            if !names.is_empty() {
+                let _ = writeln!(self.text, "for {}: {}", quoted(&task), names.join(", "));
+            }
         }
     }
 
@@ -207,6 +235,35 @@ impl<'a> ResponseBuilder<'a> {
         }
         self.text.truncate(self.text.trim_end().len());
         self.text
+    }
+}
+
+/// A line of the response.
+struct ToolLine<'a> {
+    tool: ToolView<'a>,
+    /// The same tool of other servers, as the end of the line.
+    twins: String,
+}
+
+impl<'a> ToolLine<'a> {
+    fn of(tool: ToolView<'a>) -> Self {
+        let twins = String::new();
+        Self { tool, twins }
+    }
+}
+
+impl<'a> From<HitLine<'a>> for ToolLine<'a> {
+    fn from(line: HitLine<'a>) -> Self {
+        let names = line.twins.iter().take(NAMED_TWINS);
+        let names: Vec<&str> = names.map(|tool| tool.exposed().as_str()).collect();
+        let more = line.twins.len() - names.len();
+        let twins = match (names.is_empty(), more) {
+            (true, _) => String::new(),
+            (false, 0) => format!(" (also {})", names.join(", ")),
+            (false, more) => format!(" (also {}, +{more} more)", names.join(", ")),
+        };
+        let tool = line.hit.tool;
+        Self { tool, twins }
     }
 }
 

@@ -90,6 +90,7 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(tools::format))
         .routes(routes!(calls::call))
         .routes(routes!(search::search))
+        .routes(routes!(search::teach))
         .routes(routes!(policies::list, policies::set, policies::unset))
         .routes(routes!(policy_explain::explain))
         .routes(routes!(approvals::list))

@@ -1,6 +1,7 @@
 //! Tool search.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use pegboard_catalog::{ScoreExplanation, SemanticCoverage, ToolSearch};
 use pegboard_search::{MatchKind, MatchedWord, NameMatchKind};
 use serde::{Deserialize, Serialize};
@@ -8,9 +9,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::tool_list::{ToolSummary, limit};
 use crate::error::{ApiError, ApiResult, ErrorBody};
-use crate::extract::Query;
+use crate::extract::{Json, Query};
 use crate::response::NoStore;
-use crate::role::Authorized;
+use crate::role::{Admin, Authorized};
 use crate::state::WebState;
 
 /// Default number of hits.
@@ -46,6 +47,8 @@ pub(super) struct Hits {
     total: usize,
     /// How many tools were ranked by meaning: `all`, `some` or `none`.
     by_meaning: &'static str,
+    /// Whether the first hit is likely to be right. If not, the hits are only the nearest tools.
+    good_match: bool,
 }
 
 /// A hit.
@@ -53,6 +56,8 @@ pub(super) struct Hits {
 pub(super) struct Hit {
     /// The score; comparable only within one response.
     score: f32,
+    /// The chance that the tool is the right one if it is the first hit, from 0 to 1; comparable between responses.
+    confidence: f32,
     /// The tool.
     tool: ToolSummary,
     /// The parts of the score.
@@ -77,8 +82,10 @@ pub(super) struct ScoreParts {
     server: f32,
     /// The score of the meaning.
     meaning: f32,
-    /// The score of the search history.
+    /// The score of the search history and of aliases.
     memory: f32,
+    /// The score of the verb: negative if the tool's name says the opposite of the query.
+    action: f32,
     /// The matching words.
     matched: Vec<WordMatch>,
 }
@@ -134,12 +141,14 @@ pub(super) async fn search(
         let hits = found.hits.iter().filter(|hit| !hit.tool.is_internal());
         let hits = hits.map(|hit| Hit {
             score: hit.score,
+            confidence: hit.confidence,
             tool: ToolSummary::of(&hit.tool),
             why: hit.why.as_deref().map(ScoreParts::of),
         });
         Hits {
             hits: hits.collect(),
             total: found.total,
+            good_match: found.has_good_match(),
             by_meaning: match found.by_meaning {
                 SemanticCoverage::All => "all",
                 SemanticCoverage::Some => "some",
@@ -151,6 +160,47 @@ pub(super) async fn search(
         .await
         .map_err(|_| ApiError::of(pegboard_model::Reason::Internal))?;
     Ok(NoStore(found))
+}
+
+/// A query and the tool that it means.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaughtSearch {
+    /// The query.
+    #[schema(max_length = 500)]
+    query: String,
+    /// The tool, as `server__tool` or `server/tool`.
+    tool: String,
+}
+
+/// Remembers which tool a query means, so that later searches for the like find it first.
+#[utoipa::path(
+    post,
+    operation_id = "teachSearch",
+    path = "/search/teach",
+    tag = "tools",
+    security(("admin" = [])),
+    request_body = TaughtSearch,
+    responses(
+        (status = 204, description = "It is remembered"),
+        (status = 400, description = "The query is invalid, or searches are not remembered", body = ErrorBody),
+        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
+        (status = 403, description = "The admin token is required", body = ErrorBody),
+        (status = 404, description = "There is no such tool", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not declared as JSON", body = ErrorBody),
+        (status = 503, description = "The store could not be written", body = ErrorBody),
+    )
+)]
+pub(super) async fn teach(
+    _: Admin,
+    State(state): State<WebState>,
+    Json(taught): Json<TaughtSearch>,
+) -> ApiResult<StatusCode> {
+    let hub = state.hub();
+    hub.teach_search(&taught.query, &taught.tool).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 impl ScoreParts {
@@ -167,6 +217,7 @@ impl ScoreParts {
             server: why.server,
             meaning: why.meaning,
             memory: why.memory,
+            action: why.action,
             matched: why.matched.iter().map(word_match).collect(),
         }
     }

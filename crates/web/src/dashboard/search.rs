@@ -35,7 +35,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
         tokio::task::spawn_blocking(move || {
             let found = finder.find(&catalog, &text, HITS);
             let misses = finder.misses_meaning(&catalog, &found);
-            results(&found, misses)
+            results(&text, &found, misses)
         })
     };
     let list = match (text.is_empty(), has_tools) {
@@ -53,7 +53,7 @@ pub(super) async fn show(State(pages): State<Pages>, request: PageRequest) -> Re
     };
     let head = heading(
         "Search",
-        "Describe a task, as a model would. Each hit shows its score.",
+        "Describe a task, as a model would. Each hit shows how likely it is right, and why.",
     );
     let body = html! {
         form.filters role="search" action="/search" data-filter="results" {
@@ -77,7 +77,7 @@ fn hints() -> Markup {
     }
 }
 
-fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
+fn results(query: &str, found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
     if found.hits.is_empty() {
         return html! {
             div.card { (empty("No matches", "No tool matches this query. Rephrase it, or browse all tools.", &html! {
@@ -85,11 +85,6 @@ fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
             })) }
         };
     }
-    let best = found
-        .hits
-        .first()
-        .map_or(1.0, |hit| hit.score)
-        .max(f32::MIN_POSITIVE);
     let way = match found.by_meaning {
         SemanticCoverage::All => "by words and by meaning",
         SemanticCoverage::Some => "by words, and partly by meaning",
@@ -102,8 +97,9 @@ fn results(found: &SearchResults<'_>, misses_meaning: bool) -> Markup {
                 @if misses_meaning { " Indexing is in progress; search again in a moment." }
                 @if let Some(server) = found.server { " The query names the server " a href=(format!("/servers/{}", server.name())) { (server.name()) } "." }
             }
+            @if !found.has_good_match() { p role="status" { "No good match; these tools are the nearest." } }
             (legend())
-            ol.card.list data-keys { @for (at, hit) in found.hits.iter().enumerate() { (row(at + 1, hit, best)) } }
+            ol.card.list data-keys { @for (at, hit) in found.hits.iter().enumerate() { (row(at + 1, query, hit)) } }
         }
     }
 }
@@ -120,7 +116,7 @@ fn legend() -> Markup {
     html! { div.legend { @for (class, label) in parts { span { span class=(format!("key {class}")) {} (label) } } } }
 }
 
-fn row(rank: usize, hit: &Hit<'_>, best: f32) -> Markup {
+fn row(rank: usize, query: &str, hit: &Hit<'_>) -> Markup {
     let view = &hit.tool;
     html! {
         li.pick {
@@ -131,28 +127,43 @@ fn row(rank: usize, hit: &Hit<'_>, best: f32) -> Markup {
                         @if let Some(server) = view.server() { span.prefix { (server) "/" } wbr; }
                         (line(view.name()))
                     }
-                    span.row.small { span.faint.num { (thousands(view.tokens())) " tokens" } (policy_chip(view.policy(), view.asks_if_possible())) span.num title="Score" { (format!("{:.2}", hit.score)) } }
+                    span.row.small { span.faint.num { (thousands(view.tokens())) " tokens" } (policy_chip(view.policy(), view.asks_if_possible())) span.num title="How likely this tool is right, if it is the first" { (format!("{:.0} %", 100.0 * hit.confidence)) } }
                 }
                 span.muted.wrap { (line(view.summary())) }
-                @if let Some(why) = &hit.why { (explanation(why, hit.score, best)) }
+                @if let Some(why) = &hit.why { (explanation(why)) }
+                @if view.server().is_some() { div.row { (teach_button(query, view.exposed().as_str())) } }
             }
         }
     }
 }
 
-fn explanation(why: &ScoreExplanation, score: f32, best: f32) -> Markup {
+/// Remembers that the query means this tool.
+fn teach_button(query: &str, tool: &str) -> Markup {
+    let body = serde_json::json!({"query": query, "tool": tool});
+    html! {
+        button.slim type="button" data-call="POST /api/v1/search/teach" data-body=(body.to_string()) data-done="Later searches like this one find it first"
+            data-admin aria-label=(format!("{} was the right one", line(tool))) { "This was the right one" }
+    }
+}
+
+/// The score of a tool that matches in every way except by name and history. Every bar has this length, so that bars of
+/// different searches can be compared.
+const FULL_SCORE: f64 = 1.1;
+
+fn explanation(why: &ScoreExplanation) -> Markup {
     let name = why.name.as_ref().map_or(0.0, |name| name.score);
-    let part = |value: f32| f64::from(value.max(0.0));
-    let parts = [
+    let part = |value: f32| f64::from(value.max(0.0)).min(FULL_SCORE);
+    let mut parts = vec![
         ("p1", part(name)),
         ("p2", part(why.words)),
         ("p3", part(why.meaning)),
         ("p4", part(why.coverage)),
         ("p5", part(why.server)),
         ("p6", part(why.memory)),
-        // The distance to the best hit stays empty.
-        ("none", part(best - score)),
     ];
+    let sum: f64 = parts.iter().map(|(_, part)| part).sum();
+    // What is missing to a full score stays empty.
+    parts.push(("none", (FULL_SCORE - sum).max(0.0)));
     html! {
         (bar("Parts of the score", &parts))
         details.small {
@@ -187,7 +198,9 @@ fn explanation(why: &ScoreExplanation, score: f32, best: f32) -> Markup {
                     @if let Some((document, short)) = why.cosines { span.faint { " · cosine " (format!("{document:.2}")) " with its text, " (format!("{short:.2}")) " with its name" } }
                 } }
                 @if why.server != 0.0 { dt { "server" } dd { "similarity of its server to the query " (figure(why.server)) } }
-                @if why.memory != 0.0 { dt { "memory" } dd { "similar queries led to it before " (figure(why.memory)) } }
+                @if why.action > 0.0 { dt { "verb" } dd { "its name says what the query asks for " (figure(why.action)) } }
+                @if why.action < 0.0 { dt { "verb" } dd { "its name says the opposite of what the query asks for " (figure(why.action)) } }
+                @if why.memory != 0.0 { dt { "memory" } dd { "similar queries led to it before, or it has such an alias " (figure(why.memory)) } }
             }
         }
     }

@@ -19,6 +19,7 @@ pub(super) struct ScoreBreakdown {
     #[serde(skip_serializing_if = "Option::is_none")]
     cosines: Option<Cosines>,
     memory: f32,
+    action: f32,
     matched: Vec<Word>,
 }
 
@@ -58,6 +59,7 @@ impl ScoreBreakdown {
                 .cosines
                 .map(|(description, name)| Cosines { description, name }),
             memory: why.memory,
+            action: why.action,
             matched: why.matched.iter().map(word).collect(),
         }
     }
@@ -90,15 +92,25 @@ fn via(via: MatchKind) -> &'static str {
     }
 }
 
-/// Prints each tool with its score, the parts of the score, and the matched words.
+/// Prints each tool with how likely it is right, the reasons in words, and the parts of the score.
 pub(super) fn show(found: &SearchResults<'_>, output: &Output) -> CommandResult {
     for (at, hit) in found.hits.iter().enumerate() {
         let name = output.paint(Paint::Strong, hit.tool.exposed().as_str());
-        output.line(&format!("{:>2}. {name}  {:.3}", at + 1, hit.score))?;
+        let likely = format!("{:.0} % likely", 100.0 * hit.confidence);
+        output.line(&format!(
+            "{:>2}. {name}  score {:.3}, {likely}",
+            at + 1,
+            hit.score
+        ))?;
         let Some(why) = hit.why.as_deref() else {
             continue;
         };
-        output.line(&format!("    {}", parts(why)))?;
+        if at == 0 {
+            output.line(&format!("    first, because {}", because(why)))?;
+        }
+        for part in parts(why) {
+            output.line(&format!("    {part}"))?;
+        }
         for matched in &why.matched {
             output.line(&format!(
                 "      {}",
@@ -109,29 +121,67 @@ pub(super) fn show(found: &SearchResults<'_>, output: &Output) -> CommandResult 
     Ok(())
 }
 
-fn parts(why: &ScoreExplanation) -> String {
+/// The largest part of the score, in words.
+fn because(why: &ScoreExplanation) -> String {
+    if let Some(name) = why.name {
+        return match name.kind {
+            NameMatchKind::Exact => "the query is its name".to_owned(),
+            NameMatchKind::Prefix => "its name begins with the query".to_owned(),
+            NameMatchKind::Typo(_) => "its name is the query, except for typos".to_owned(),
+        };
+    }
+    let words: Vec<&str> = why.matched.iter().map(|word| word.word.as_str()).collect();
+    let reasons = [
+        (
+            why.memory,
+            "similar searches led to it, or it has such an alias".to_owned(),
+        ),
+        (
+            why.words,
+            format!("it contains the words {}", words.join(", ")),
+        ),
+        (
+            why.meaning,
+            "its description means nearly the same as the query".to_owned(),
+        ),
+    ];
+    let largest = reasons
+        .into_iter()
+        .max_by(|one, other| one.0.total_cmp(&other.0));
+    largest.map(|(_, reason)| reason).unwrap_or_default()
+}
+
+/// The parts of the score with what each says; their sum is the score.
+fn parts(why: &ScoreExplanation) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(name) = why.name {
-        parts.push(format!("name {:.3} ({})", name.score, name_kind(name.kind)));
-    }
-    parts.push(format!("words {:.3}", why.words));
-    if why.coverage != 0.0 {
-        parts.push(format!("name covered {:.3}", why.coverage));
-    }
-    if why.server != 0.0 {
-        parts.push(format!("server {:.3}", why.server));
+        parts.push(format!(
+            "{:+.3}  name ({})",
+            name.score,
+            name_kind(name.kind)
+        ));
     }
     match why.cosines {
         Some((description, name)) => parts.push(format!(
-            "meaning {:.3} (description {description:.2}, name {name:.2})",
+            "{:+.3}  meaning (of 0.7: similarity {description:.2} to its description, {name:.2} to its name)",
             why.meaning
         )),
-        None => parts.push("meaning not encoded yet".to_owned()),
+        None => parts.push("        meaning: not encoded yet".to_owned()),
     }
-    if why.memory != 0.0 {
-        parts.push(format!("past searches {:.3}", why.memory));
+    let mut add = |part: f32, what: &str| {
+        if part != 0.0 {
+            parts.push(format!("{part:+.3}  {what}"));
+        }
+    };
+    add(why.server, "what its server is about");
+    add(why.coverage, "how much of its name the query covers");
+    match why.action < 0.0 {
+        true => add(why.action, "its name says the opposite of the query"),
+        false => add(why.action, "its name says what the query asks for"),
     }
-    parts.join(" · ")
+    add(why.memory, "past searches that led to it, and aliases");
+    add(why.words, "words:");
+    parts
 }
 
 fn in_words(matched: &MatchedWord) -> String {

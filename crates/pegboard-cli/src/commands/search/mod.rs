@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use pegboard_catalog::{Catalog, SearchResults, SemanticCoverage, ToolSearch};
+use pegboard_catalog::{Catalog, HitLine, SearchResults, SemanticCoverage, ToolSearch, lines};
 use pegboard_hub::{Finder, Hub, MeaningProgress};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
@@ -31,6 +31,9 @@ pub(crate) struct SearchArgs {
     /// Rank by words alone, not by meaning
     #[arg(long = "words", conflicts_with = "forget")]
     pub(crate) words_only: bool,
+    /// Remember that these words mean this tool, so that later searches for the like find it first
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["explain", "words_only", "limit", "forget"])]
+    pub(crate) teach: Option<String>,
     /// Delete the search history (see the setting `remember_searches`)
     #[arg(long, conflicts_with_all = ["words", "explain"])]
     pub(crate) forget: bool,
@@ -38,6 +41,8 @@ pub(crate) struct SearchArgs {
 
 /// The default number of results.
 const HITS: usize = 10;
+/// Hits that are searched for each line of the table.
+const HITS_PER_LINE: usize = 3;
 /// The time that a search waits until new tools are encoded for search by meaning.
 const ENCODING_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -48,6 +53,8 @@ struct Document<'a> {
     total: usize,
     /// Whether every tool was compared by meaning: `all`, `some` or `none`.
     by_meaning: &'static str,
+    /// Whether the first hit is likely to be right.
+    good_match: bool,
     hits: Vec<Row<'a>>,
 }
 
@@ -58,6 +65,7 @@ struct Row<'a> {
     summary: &'a str,
     category: &'a str,
     score: f32,
+    confidence: f32,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<explain::ScoreBreakdown>,
 }
@@ -70,9 +78,10 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, output: &Output) -> Comman
     reading(async {
         let pegboard = open(configuration, builder(global), output).await?;
         with_servers(pegboard, |hub| async move {
-            match args.forget {
-                true => forget(&hub, output).await,
-                false => search(args, &hub, output).await,
+            match (args.forget, &args.teach) {
+                (true, _) => forget(&hub, output).await,
+                (false, Some(tool)) => teach(args, tool, &hub, output).await,
+                (false, None) => search(args, &hub, output).await,
             }
         })
         .await
@@ -90,6 +99,29 @@ async fn forget(hub: &Hub, output: &Output) -> CommandResult {
     }
     let noun = if forgotten == 1 { "search" } else { "searches" };
     output.line(&format!("Deleted {} past {noun}.", thousands(forgotten)))
+}
+
+async fn teach(args: &SearchArgs, tool: &str, hub: &Hub, output: &Output) -> CommandResult {
+    #[derive(Serialize)]
+    struct Taught<'a> {
+        query: &'a str,
+        tool: &'a str,
+    }
+    discover_untried(hub, None, output).await;
+    let query = args.words.join(" ");
+    hub.teach_search(&query, tool).await?;
+    let catalog = hub.catalog();
+    let tool = catalog.find(tool)?.exposed().as_str();
+    if output.json {
+        return output.document(&Taught {
+            query: &query,
+            tool,
+        });
+    }
+    let query = UntrustedText::new(&query).shortened(80);
+    output.line(&format!(
+        "Searches like \u{201c}{query}\u{201d} now find {tool} first."
+    ))
 }
 
 async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> CommandResult {
@@ -133,7 +165,15 @@ async fn encode_missing(hub: &Hub, output: &Output) {
 
 fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output) -> CommandResult {
     let query = args.words.join(" ");
-    let found = finder.find(catalog, &query, args.limit.unwrap_or(HITS));
+    let limit = args.limit.unwrap_or(HITS);
+    // In the table, the same tool of several servers shares a line.
+    let as_table = !output.json && !args.explain;
+    let wanted = if as_table {
+        limit.saturating_mul(HITS_PER_LINE)
+    } else {
+        limit
+    };
+    let found = finder.find(catalog, &query, wanted);
     if output.json {
         return output.document(&document(&query, &found));
     }
@@ -141,14 +181,25 @@ fn answer(args: &SearchArgs, finder: &Finder, catalog: &Catalog, output: &Output
         output.note("No tool matches. List all tools with `pegboard tools`.");
         return Ok(());
     }
+    if !found.has_good_match() {
+        output.note("No good match; these tools are the nearest.");
+    }
     if args.explain {
         explain::show(&found, output)?;
     } else {
-        let row = |hit: &pegboard_catalog::Hit<'_>| {
-            let summary = UntrustedText::new(hit.tool.summary()).to_string();
-            vec![hit.tool.exposed().to_string(), summary]
+        let row = |line: &HitLine<'_>| {
+            let tool = &line.hit.tool;
+            let mut summary = UntrustedText::new(tool.summary()).to_string();
+            for (at, twin) in line.twins.iter().enumerate() {
+                let before = if at == 0 { " (also" } else { "," };
+                summary.push_str(&format!("{before} {}", twin.exposed()));
+            }
+            if !line.twins.is_empty() {
+                summary.push(')');
+            }
+            vec![tool.exposed().to_string(), summary]
         };
-        let rows = found.hits.iter().map(row).collect();
+        let rows = lines(found.hits.clone(), limit).iter().map(row).collect();
         output.line(&output.table(&["TOOL", "SUMMARY"], rows, 1))?;
     }
     if finder.misses_meaning(catalog, &found) {
@@ -167,6 +218,7 @@ fn document<'a>(query: &'a str, found: &'a SearchResults<'a>) -> Document<'a> {
         summary: hit.tool.summary(),
         category: hit.tool.category(),
         score: hit.score,
+        confidence: hit.confidence,
         why: hit.why.as_deref().map(explain::ScoreBreakdown::of),
     });
     Document {
@@ -177,6 +229,7 @@ fn document<'a>(query: &'a str, found: &'a SearchResults<'a>) -> Document<'a> {
             SemanticCoverage::Some => "some",
             SemanticCoverage::None => "none",
         },
+        good_match: found.has_good_match(),
         hits: rows.collect(),
     }
 }

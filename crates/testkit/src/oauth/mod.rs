@@ -18,6 +18,7 @@ pub mod hostile;
 mod listen;
 mod mcp;
 mod metadata;
+mod partner;
 mod register;
 mod reply;
 mod resource;
@@ -37,6 +38,7 @@ pub use behaviour::{
 pub use browser::{Page, browse, get, post_form, send};
 pub use clients::{AuthMethod, Client, RedirectRule};
 pub use fault::{Fault, FaultRule};
+pub use partner::{Partner, PartnerServer};
 pub use route::Route;
 pub use seen::SeenRequest;
 

@@ -23,7 +23,7 @@ REDIRECT = "http://127.0.0.1:9/callback"
 
 
 class KeepRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects up to the client's callback, which nobody serves."""
+    """Follows redirects up to the client's callback, at which nothing listens."""
 
     def redirect_request(self, request, body, code, message, headers, url):
         if url.startswith(REDIRECT):

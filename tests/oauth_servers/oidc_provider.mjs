@@ -75,7 +75,7 @@ const provider = new Provider(issuer, {
   },
 });
 
-// The person logs in and consents to everything at once.
+// The person logs in and approves everything at once.
 async function interact(request, response) {
   const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
   if (prompt.name === 'login') {

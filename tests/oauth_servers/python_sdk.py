@@ -21,7 +21,7 @@ SCOPES = ["notes", "notes:write"]
 
 
 class Provider:
-    """Keeps everything in memory and consents at once. A refresh token works once."""
+    """Keeps everything in memory and approves at once. A refresh token works once."""
 
     def __init__(self, seconds: int) -> None:
         self.seconds = seconds

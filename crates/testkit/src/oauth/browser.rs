@@ -1,4 +1,4 @@
-//! Plays the browser of a person who consents to everything.
+//! Plays the browser of a person who approves everything.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};

@@ -2,7 +2,7 @@
 //!
 //! [`OAuthServer::start`] takes a [`Behaviour`], which is a table of everything that real servers do differently; its
 //! default is a server that follows the specification. [`hostile`] has the forms of an attacker. The authorize endpoint
-//! consents by itself, so that one GET plays the browser and the person ([`browse`]).
+//! approves by itself, so that one GET plays the browser and the person ([`browse`]).
 //!
 //! Time is the system's plus what [`OAuthServer::advance`] added, so that tokens expire on demand.
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{ConfigHash, HashKey, Template, TemplatePart, Transport};
+use pegboard_model::{ConfigHash, HashKey, HttpWire, Template, TemplatePart, Transport};
 
 /// Hashes everything that determines which program or URL a server is. Values of variables are included; a stored
 /// secret is represented by its name and version. Each field starts with its name.
@@ -30,11 +30,15 @@ pub(crate) fn config_hash(transport: &Transport, key: &HashKey) -> ConfigHash {
             url,
             headers,
             bearer,
+            wire,
         } => {
             fields.template("url", url);
             fields.templates("header", headers);
             if let Some(bearer) = bearer {
                 fields.template("bearer", bearer);
+            }
+            if *wire == HttpWire::Sse {
+                fields.push("sse");
             }
         }
     }

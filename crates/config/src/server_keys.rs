@@ -54,7 +54,8 @@ keys! {
     "headers": ValueType::TemplateTable, TRANSPORT, { visibility: Hidden, default: "`{}`", is_editable: true };
     /// The token that is sent as `Authorization: Bearer`.
     "bearer": ValueType::Template, TRANSPORT, { visibility: Hidden, is_editable: true };
-    /// Not needed. `http` has three other spellings; `sse` is refused, because that transport is not supported.
+    /// Not needed. `http` has three other spellings. `sse` is the old HTTP+SSE transport; without it that transport is
+    /// [detected](remote-servers.md#the-old-httpsse-transport).
     "type": TYPE, TRANSPORT, { default: "from `command` or `url`" };
     /// Whether the server's tools are available.
     "enabled": ValueType::Boolean,

@@ -122,6 +122,7 @@ impl Connect for Connector {
                 url,
                 headers,
                 bearer,
+                wire,
             } => {
                 let target = resolver.target(url, headers, bearer.as_ref())?;
                 let client = self.clients.of(&target, spec.timeouts.connect)?;
@@ -136,6 +137,7 @@ impl Connect for Connector {
                     budget,
                     connect_time,
                     response_bytes: self.response_bytes.clone(),
+                    wire: *wire,
                 }
                 .connect()
                 .await

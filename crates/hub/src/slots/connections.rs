@@ -58,6 +58,7 @@ impl Inner {
         let hint = ConnectHint {
             era: known.era,
             protocol_version: known.protocol_version.clone(),
+            old_sse: known.learnt.old_sse,
             sharing,
             session: slot.session().map(|session| session.0.clone()),
         };
@@ -166,7 +167,7 @@ impl Inner {
         error: &ToolError,
     ) {
         if slot.remove(running) {
-            // A person stopped an instance that several hubs share.
+            // A person stopped an instance that several hubs share, or a remote server ended its stream.
             let is_stopped = error.reason == Reason::Cancelled;
             if !is_stopped && running.since.elapsed() < SHORT_LIFE {
                 slot.record_failure(&running.config, error);

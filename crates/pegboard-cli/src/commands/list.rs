@@ -99,7 +99,7 @@ fn row(entry: &ServerEntry) -> Row {
     let record = &entry.record;
     Row {
         name: entry.spec.name.to_string(),
-        transport: entry.spec.transport.kind(),
+        transport: entry.transport(),
         command: masked_command_line(&entry.spec.transport),
         enabled: entry.spec.enabled,
         trust_state: entry.spec.trust_state,

@@ -72,7 +72,7 @@ fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Docu
     let (spec, record) = (&entry.spec, &entry.record);
     Document {
         name: spec.name.as_str(),
-        transport: spec.transport.kind(),
+        transport: entry.transport(),
         command: masked_command_line(&spec.transport),
         variables: variables(entry),
         trust: review.filter(|review| review.trust_state != TrustState::Granted),
@@ -127,7 +127,7 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
     let (spec, record) = (&entry.spec, &entry.record);
     let now = SystemClock.now();
     let mut lines: Vec<(&str, String)> = vec![
-        (spec.transport.kind(), command(entry)),
+        (entry.transport(), command(entry)),
         (
             "enabled",
             if spec.enabled { "yes" } else { "no" }.to_owned(),

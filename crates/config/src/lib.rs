@@ -43,6 +43,7 @@ mod mentioned_variables;
 mod merge;
 mod name;
 mod node;
+mod oauth;
 mod package_runners;
 mod permission;
 mod policies;

@@ -12,7 +12,7 @@ mod headers;
 mod http1_connection;
 mod listen;
 mod loopback_pool;
-mod response;
+pub(crate) mod response;
 mod retry_after;
 mod session;
 mod sse;

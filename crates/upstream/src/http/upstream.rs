@@ -25,6 +25,7 @@ use crate::http::listen::listen;
 use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::inbound::Inbound;
+use crate::oauth::Keeper;
 use crate::session::{Session, SessionConfig};
 
 /// How long the first call of a client waits for the stream on which the server may send requests.
@@ -40,6 +41,7 @@ pub(crate) struct HttpOpening<'a> {
     pub(crate) budget: Duration,
     pub(crate) connect_time: Duration,
     pub(crate) response_bytes: ByteBudget,
+    pub(crate) login: Option<Arc<Keeper>>,
 }
 
 impl HttpOpening<'_> {
@@ -51,6 +53,7 @@ impl HttpOpening<'_> {
         let channel = Channel {
             response_bytes: [of_server, self.response_bytes],
             client: self.client,
+            login: self.login,
             target: self.target,
             connect_time: self.connect_time,
             inbound: Arc::new(Inbound::new(errors.clone(), self.logs)),

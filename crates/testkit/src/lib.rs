@@ -2,7 +2,8 @@
 //! processes, and MCP programs: `pegboard-hostile`, which misbehaves according to its [`Script`],
 //! `pegboard-replay`, which serves a recorded tool list, and both sides of the protocol's conformance suite,
 //! `pegboard-conformance-server` and `pegboard-conformance-client`. A scripted model, [`ModelServer`] and
-//! `pegboard-model`, replaces the services of model providers.
+//! `pegboard-model`, replaces the services of model providers. [`oauth`] has an authorization server and a protected
+//! MCP server, in every form that logins meet.
 //!
 //! Invariant: for tests only. An invalid setup panics with a message that says what is wrong.
 //! Invariant: hostile and replaying servers need no async runtime and start in a few milliseconds.
@@ -23,6 +24,7 @@ mod clock;
 mod counts;
 mod hostile_http;
 mod model_server;
+pub mod oauth;
 mod process;
 pub mod provider_rules;
 pub mod script;

@@ -283,14 +283,12 @@ impl Channel {
         };
         let again = post.clone();
         let response = self.exchange_once(post).await?;
-        let token = login.token_without_renewal();
-        match (&response, token) {
-            (RpcResponse::Error(error), Some(token)) if names_invalid_token(error) => {
-                login.refused(Some(&token), None).await?;
-                self.exchange_once(again).await
-            }
-            _ => Ok(response),
+        if !matches!(&response, RpcResponse::Error(error) if names_invalid_token(error)) {
+            return Ok(response);
         }
+        let token = login.token_without_renewal();
+        login.refused(token.as_ref(), None).await?;
+        self.exchange_once(again).await
     }
 
     async fn exchange_once(
@@ -495,14 +493,20 @@ impl Channel {
     }
 }
 
-/// Whether a JSON-RPC error contains the error code of RFC 6750. Other words are not enough: a tool may speak of tokens.
+/// Whether a JSON-RPC error says that the token is missing or invalid. Words alone are not enough, because a tool may
+/// speak of tokens as well: it must be the code of RFC 6750, or an error code that servers use for this.
 fn names_invalid_token(error: &pegboard_jsonrpc::RpcError) -> bool {
     const CODE: &str = "invalid_token";
-    error.message.contains(CODE)
+    const ERROR_CODES: [i64; 3] = [401, -32001, -32401];
+    let words = error.message.to_ascii_lowercase();
+    let is_named = words.contains(CODE)
         || error
             .data
             .as_deref()
-            .is_some_and(|data| data.contains(CODE))
+            .is_some_and(|data| data.contains(CODE));
+    let is_meant = words.contains("unauthorized")
+        || (words.contains("token") && (words.contains("invalid") || words.contains("expired")));
+    is_named || (is_meant && ERROR_CODES.contains(&error.code))
 }
 
 fn message_to(url: &Url, message: Bytes, headers: HeaderMap) -> Outgoing<'_> {

@@ -53,9 +53,10 @@ impl LoginErrors {
     }
 }
 
-/// Prepares a text of an authorization server for display.
+/// Prepares a text of an authorization server for display. Markup is taken out, because an error may be shown where
+/// nobody escapes it.
 pub(crate) fn shown(text: &str) -> String {
-    UntrustedText::new(text)
+    UntrustedText::new(&text.replace(['<', '>'], " "))
         .shortened(SHOWN_CHARACTERS)
         .to_string()
 }

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pegboard_model::{Reason, ToolResult};
 use reqwest::Url;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::failure::LoginErrors;
@@ -26,6 +26,9 @@ const PATH: &str = "/callback";
 const MAX_CONNECTIONS: usize = 16;
 /// Time that a connection may take to send its request.
 const HEADER_TIME: Duration = Duration::from_secs(10);
+
+/// Time for the browser to receive its page before the listener closes.
+const PAGE_TIME: Duration = Duration::from_secs(1);
 
 /// A query that the browser brought, with the way to respond to the browser.
 pub(crate) struct Arrived {
@@ -57,7 +60,8 @@ impl Page {
 pub(crate) struct CallbackListener {
     pub(crate) redirect_uri: String,
     arrivals: mpsc::Receiver<Arrived>,
-    _serving: JoinSet<()>,
+    serving: JoinSet<()>,
+    closing: watch::Sender<bool>,
 }
 
 impl CallbackListener {
@@ -95,14 +99,29 @@ impl CallbackListener {
         };
         let (sender, arrivals) = mpsc::channel(MAX_CONNECTIONS);
         let mut serving = JoinSet::new();
+        let closing = watch::Sender::new(false);
         for socket in sockets {
-            serving.spawn(accept(socket, path.clone(), sender.clone()));
+            serving.spawn(accept(
+                socket,
+                path.clone(),
+                sender.clone(),
+                closing.subscribe(),
+            ));
         }
         Ok(Self {
             redirect_uri,
             arrivals,
-            _serving: serving,
+            serving,
+            closing,
         })
+    }
+
+    /// Stops listening, after the browser has received its page. The port is free when this returns.
+    pub(crate) async fn close(&mut self) {
+        self.closing.send_replace(true);
+        let ending = async { while self.serving.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(PAGE_TIME, ending).await;
+        self.serving.shutdown().await;
     }
 
     /// Waits for the next answer.
@@ -129,11 +148,20 @@ async fn bind_all(url: &Url, port: u16) -> std::io::Result<Vec<TcpListener>> {
     }
 }
 
-async fn accept(socket: TcpListener, path: String, sender: mpsc::Sender<Arrived>) {
+async fn accept(
+    socket: TcpListener,
+    path: String,
+    sender: mpsc::Sender<Arrived>,
+    mut closing: watch::Receiver<bool>,
+) {
     let mut connections = JoinSet::new();
     loop {
-        let Ok((stream, _)) = socket.accept().await else {
-            return;
+        let accepted = tokio::select! {
+            _ = closing.wait_for(|is_closing| *is_closing) => break,
+            accepted = socket.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            break;
         };
         while connections.len() >= MAX_CONNECTIONS {
             connections.join_next().await;
@@ -153,6 +181,8 @@ async fn accept(socket: TcpListener, path: String, sender: mpsc::Sender<Arrived>
             let _ = serving.await;
         });
     }
+    drop(socket);
+    while connections.join_next().await.is_some() {}
 }
 
 async fn respond<B>(

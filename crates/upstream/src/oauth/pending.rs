@@ -117,14 +117,12 @@ impl PendingLogin {
                     Err(error) => (Page::Ended, Some(Err(error))),
                 },
             };
-            if let Some(respond) = respond
-                && respond.send(page).is_ok()
-                && done.is_some()
-            {
-                // The page is written before the listener closes.
-                tokio::time::sleep(PAGE_TIME).await;
+            if let Some(respond) = respond {
+                // A browser that is gone needs no page.
+                let _ = respond.send(page);
             }
             if let Some(done) = done {
+                self.listener.close().await;
                 if done.is_err() {
                     self.forget_client().await;
                 }
@@ -201,9 +199,6 @@ impl PendingLogin {
         keep(&self.target, &login, self.store.as_ref()).await
     }
 }
-
-/// Time for the browser to receive its page before the listener closes.
-const PAGE_TIME: Duration = Duration::from_millis(50);
 
 /// Stores a new login.
 pub(crate) async fn keep(

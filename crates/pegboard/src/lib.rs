@@ -184,6 +184,14 @@ pub use pegboard_trace as trace;
 #[cfg(feature = "typed-tools")]
 pub use schemars;
 
+/// Logins to remote servers.
+pub mod login {
+    pub use pegboard_upstream::{
+        DeviceLogin, LOGIN_TIME, LoginKey, LoginOptions, LoginStore, Logins, LogoutOutcome,
+        MemoryLogins, PendingLogin, StoredLogin,
+    };
+}
+
 // The types that most programs use.
 pub use pegboard_catalog::{
     Catalog, ChangedTool, Delta, Description, ServerEntry, StaticTool, ToolView,

@@ -15,14 +15,15 @@ use crate::telemetry::Telemetry;
 /// Logins in sealed files. Every token that is read or written is redacted from logs and traces from then on.
 struct StoredLogins {
     files: LoginFiles,
-    telemetry: Arc<Telemetry>,
+    /// `None` where nothing is logged.
+    telemetry: Option<Arc<Telemetry>>,
 }
 
 /// Opens the logins of a state directory.
 pub(crate) fn open(
     state: &StateDir,
     secrets: Arc<dyn pegboard_model::SecretLookup>,
-    telemetry: Arc<Telemetry>,
+    telemetry: Option<Arc<Telemetry>>,
 ) -> Logins {
     let keychain = LoginKeychain::of(state.path());
     let keychain = keychain.map(|keychain| Arc::new(Keychain(keychain)) as Arc<dyn KeyHolder>);
@@ -38,6 +39,9 @@ impl StoredLogins {
             refresh_token: Option<String>,
             client_secret: Option<String>,
         }
+        let Some(telemetry) = &self.telemetry else {
+            return;
+        };
         let Ok(tokens) = serde_json::from_str::<Tokens>(secret.reveal()) else {
             return;
         };
@@ -47,7 +51,7 @@ impl StoredLogins {
             tokens.client_secret,
         ];
         for token in all.into_iter().flatten().filter(|token| !token.is_empty()) {
-            self.telemetry.learn_secret(&Secret::new(token));
+            telemetry.learn_secret(&Secret::new(token));
         }
     }
 }

@@ -195,7 +195,7 @@ impl Pegboard {
 
 fn logins(configuration: &Configuration, telemetry: &Arc<Telemetry>) -> Logins {
     let secrets = telemetry.secrets(configuration.secrets());
-    crate::logins::open(&configuration.state, secrets, telemetry.clone())
+    crate::logins::open(&configuration.state, secrets, Some(telemetry.clone()))
 }
 
 /// Adds a notice that the state directory cannot be written, unless the store already reported it.

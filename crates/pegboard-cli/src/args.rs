@@ -262,6 +262,15 @@ pub(crate) enum Command {
         after_help = "Examples:\n  pegboard activity\n  pegboard activity --client claude-code\n  pegboard activity --limit 200 --json"
     )]
     Activity(ActivityArgs),
+    /// Log in to a remote server with your browser, or show the logins
+    #[command(
+        after_help = "Examples:\n  pegboard login linear\n  pegboard login linear --no-browser\n  \
+        pegboard login linear --scope read --scope write\n  pegboard login --status"
+    )]
+    Login(super::commands::login::LoginArgs),
+    /// Log out of a remote server and revoke its tokens
+    #[command(after_help = "Example:\n  pegboard logout linear")]
+    Logout(ServerArgs),
     /// Store secret values outside config files; refer to them as ${secret:NAME}
     #[command(
         subcommand,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pegboard_model::Timestamp;
+use pegboard_model::{LoginState, Timestamp, UntrustedText};
 
 /// Formats the time since `then` in one unit, or `never`.
 pub(crate) fn ago(now: Timestamp, then: Option<Timestamp>) -> String {
@@ -22,6 +22,36 @@ pub(crate) fn duration(duration: Duration) -> String {
         3600..86_400 => format!("{} h", seconds / 3600),
         _ => format!("{} d", seconds / 86_400),
     }
+}
+
+/// Describes a login: `logged in as ann@example.com until 2026-11-18 12:00 UTC`.
+pub(crate) fn login_text(login: &LoginState, now: Timestamp) -> String {
+    let LoginState::LoggedIn {
+        account,
+        until,
+        renewable,
+        ..
+    } = login
+    else {
+        return login.words().to_owned();
+    };
+    let account = account.as_ref();
+    let account = account.map(|name| format!(" as {}", UntrustedText::new(name)));
+    let until = match until {
+        Some(until) if *until > now => {
+            let time = i64::try_from(until.0).ok();
+            let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
+            let text = time.map(|time| time.strftime(" until %Y-%m-%d %H:%M UTC").to_string());
+            text.unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    let renewal = if *renewable {
+        ", renewed automatically"
+    } else {
+        ""
+    };
+    format!("logged in{}{until}{renewal}", account.unwrap_or_default())
 }
 
 /// Formats a number with its noun, with a plural `s` if needed.

@@ -44,7 +44,8 @@ const GROUPS: &[Group] = &[
     Group {
         title: "Servers",
         commands: &[
-            "list", "show", "refresh", "logs", "edit", "enable", "disable", "remove", "clear",
+            "list", "show", "login", "logout", "refresh", "logs", "edit", "enable", "disable",
+            "remove", "clear",
         ],
     },
     Group {

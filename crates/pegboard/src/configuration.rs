@@ -1,10 +1,12 @@
 //! The configuration as it was read, before anything is opened with it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pegboard_config::{Environment, LoadOptions, LoadedConfig, Paths, SecretStore};
 use pegboard_model::{HashKey, Limits, ToolResult};
 use pegboard_store::{ServerLogs, StateDir};
+use pegboard_upstream::Logins;
 
 use crate::Builder;
 
@@ -76,6 +78,11 @@ impl Configuration {
     /// Returns the store of secrets.
     pub fn secrets(&self) -> SecretStore {
         SecretStore::open(&self.paths.state_dir)
+    }
+
+    /// Returns the logins to remote servers, for programs that open no catalog.
+    pub fn logins(&self) -> Logins {
+        crate::logins::open(&self.state, Arc::new(self.secrets()), None)
     }
 
     /// Returns true if a trace destination may be configured. This is a cheap check on names; the settings may still be

@@ -137,6 +137,7 @@ mod configuration;
 pub mod dashboard;
 #[cfg(feature = "gateway")]
 mod gateway;
+mod logins;
 #[cfg_attr(not(feature = "meaning"), path = "no_meaning.rs")]
 mod meaning;
 #[cfg(all(feature = "gateway", feature = "otlp"))]
@@ -182,6 +183,14 @@ pub use pegboard_store as store;
 pub use pegboard_trace as trace;
 #[cfg(feature = "typed-tools")]
 pub use schemars;
+
+/// Logins to remote servers.
+pub mod login {
+    pub use pegboard_upstream::{
+        DeviceLogin, LOGIN_TIME, LoginKey, LoginOptions, LoginStore, Logins, LogoutOutcome,
+        MemoryLogins, PendingLogin, StoredLogin,
+    };
+}
 
 // The types that most programs use.
 pub use pegboard_catalog::{

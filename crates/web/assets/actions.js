@@ -58,7 +58,9 @@ async function press(button) {
     const response = await call(method, path, button.dataset.body ?? (method === "POST" ? {} : undefined));
     decided(button);
     if ("refresh" in button.dataset) showRefresh(response);
-    else toast(button.dataset.done ?? "Done");
+    else if (!("open" in button.dataset)) toast(button.dataset.done ?? "Done");
+    // The page of an authorization server: only a web address is opened.
+    if ("open" in button.dataset && /^https?:\/\//.test(response?.url ?? "")) location.assign(response.url);
     if (button.dataset.next) location.assign(button.dataset.next);
   });
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pegboard_catalog::Catalog;
-use pegboard_model::{Policy, Secret, ServerName, Timestamp, ToolResult};
+use pegboard_model::{Policy, Reason, Secret, ServerName, Timestamp, ToolError, ToolResult};
+use pegboard_upstream::LogoutOutcome;
 use serde_json::{Map, Value};
 
 use crate::client_admin::{
@@ -44,6 +45,31 @@ pub struct ProjectView {
     pub files: Vec<PathBuf>,
     /// Problems in its files, formatted for display.
     pub problems: Vec<String>,
+}
+
+/// A login that waits for the browser.
+#[derive(Clone, Debug)]
+pub struct StartedLogin {
+    /// The page of the authorization server that the person opens.
+    pub url: String,
+    /// The authorization server.
+    pub issuer: String,
+    /// The requested scopes.
+    pub scopes: Vec<String>,
+}
+
+/// A login that was started here.
+#[derive(Clone, Debug)]
+pub enum LoginAttempt {
+    /// It waits for the browser.
+    Waiting,
+    /// It did not succeed.
+    Failed(ToolError),
+}
+
+fn no_logins(server: &ServerName) -> ToolError {
+    let message = format!("server `{server}` cannot be logged in to here");
+    ToolError::new(Reason::LoginUnsupported, message).at_server(server)
 }
 
 /// Reads and changes the configuration. Reads return data in memory; only changes, and what is about other clients, wait
@@ -125,6 +151,21 @@ pub trait ConfigAdmin: Send + Sync {
         change: ConnectionChange,
         plan_hash: &str,
     ) -> ToolResult<ConnectionPreview>;
+
+    /// Starts a login to a server. The browser returns to a listener of Pegboard on this machine.
+    async fn begin_login(&self, server: &ServerName) -> ToolResult<StartedLogin> {
+        Err(no_logins(server))
+    }
+
+    /// The login of a server that was started here, if any.
+    fn login_attempt(&self, _server: &ServerName) -> Option<LoginAttempt> {
+        None
+    }
+
+    /// Ends the login of a server.
+    async fn logout(&self, server: &ServerName) -> ToolResult<LogoutOutcome> {
+        Err(no_logins(server))
+    }
 
     /// The token that MCP clients send; `None` if no token is required.
     fn call_token(&self) -> ToolResult<Option<Secret>>;

@@ -36,7 +36,8 @@ pub use client_admin::{
     ImportSourceInfo, SecretHandling,
 };
 pub use config_admin::{
-    ConfigAdmin, DEFAULT_PROJECT, NewServer, NewTransport, Project, ProjectView, TrustReview,
+    ConfigAdmin, DEFAULT_PROJECT, LoginAttempt, NewServer, NewTransport, Project, ProjectView,
+    StartedLogin, TrustReview,
 };
 pub use logins::{LOGIN_CODE_LIFETIME, LoginStore, Logins, StoredLogin};
 pub use process_admin::ProcessAdmin;

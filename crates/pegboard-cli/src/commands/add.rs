@@ -9,9 +9,11 @@ use pegboard_config::{NormalizedName, Problem, definition_warnings, masked_comma
 use pegboard_model::{Reason, ServerName, Template, ToolError, Transport, UntrustedText};
 
 use super::discover_now::discover;
+use super::login::{self, LoginArgs};
 use super::{CommandResult, Global, Output, add_secrets, builder, load_config};
 use crate::failure::Failure;
 use crate::output::Paint;
+use crate::prompts;
 
 #[derive(Args)]
 pub(crate) struct AddArgs {
@@ -99,7 +101,33 @@ pub(crate) fn run(args: AddArgs, global: &Global, output: &Output) -> CommandRes
         return Ok(());
     }
     let written = load_config(global, output)?;
-    discover(&[name], written, global, output)
+    let discovered = discover(std::slice::from_ref(&name), written, global, output);
+    match discovered {
+        Err(failure) if args.url.is_some() && failure.exit == Reason::LoginNeeded.exit_code() => {
+            offer_login(&name, failure, global, output)
+        }
+        done => done,
+    }
+}
+
+/// The server requires a login: asks at the terminal whether to log in now.
+fn offer_login(
+    name: &ServerName,
+    failure: Failure,
+    global: &Global,
+    output: &Output,
+) -> CommandResult {
+    let question = format!("Log in to `{name}` with your browser now?");
+    if output.json || !prompts::can_ask() || !prompts::confirm(&question, true) {
+        return Err(failure);
+    }
+    let args = LoginArgs {
+        server: Some(name.to_string()),
+        no_browser: false,
+        scope: Vec::new(),
+        status: false,
+    };
+    login::run(&args, global, output)
 }
 
 /// Prints the warnings about a server's definition.

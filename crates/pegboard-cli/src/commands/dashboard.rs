@@ -42,7 +42,7 @@ pub(crate) fn run(args: &DashboardArgs, global: &Global, output: &Output) -> Com
             output.note(&format!("The URL works once, within {minutes} minutes."));
         }
         if args.open {
-            open(state, &login.url)?;
+            open_browser(state, &login.url)?;
         }
         Ok(())
     })
@@ -64,7 +64,7 @@ async fn request_login(state: &Path) -> ToolResult<Login> {
 
 /// Opens a file that redirects to the URL with the system's opener. The one-time code is not on the command line,
 /// which other users of the machine can read, and no shell is involved.
-fn open(state: &Path, url: &str) -> ToolResult<()> {
+pub(super) fn open_browser(state: &Path, url: &str) -> ToolResult<()> {
     let file = login_redirect::write(state, url).map_err(|error| {
         let message = format!("cannot write the file for the browser: {error}");
         ToolError::new(Reason::StoreIo, message)

@@ -5,8 +5,8 @@ use std::time::Instant;
 use clap::Args;
 use pegboard::Configuration;
 use pegboard_config::{LoadedConfig, Problem, Severity};
-use pegboard_hub::{Hub, RefreshOutcome, RefreshScope};
-use pegboard_model::{ToolError, UntrustedText};
+use pegboard_hub::{Hub, RefreshOutcome, RefreshScope, SystemClock};
+use pegboard_model::{Clock, ToolError, UntrustedText};
 use serde::Serialize;
 
 use super::log_hints::log_hints;
@@ -14,7 +14,7 @@ use super::{
     CommandResult, Global, Output, builder, load_config, open, server_name, with_servers, working,
 };
 use crate::failure::Failure;
-use crate::format::count;
+use crate::format::{count, login_text};
 use crate::output::Paint;
 use crate::overrides::override_problems;
 
@@ -226,6 +226,10 @@ fn server_check(hub: &Hub, outcome: &RefreshOutcome) -> Check {
             );
             if !found.rejected.is_empty() {
                 detail += &format!(", {} left out", count(found.rejected.len(), "tool"));
+            }
+            let login = catalog.server(&outcome.server);
+            if let Some(login) = login.and_then(|entry| hub.login_state(entry)) {
+                detail += &format!(", {}", login_text(&login, SystemClock.now()));
             }
             Check::good(name, detail)
         }

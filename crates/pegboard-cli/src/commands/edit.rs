@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pegboard::Configuration;
 use pegboard_config::edit::{remove_server, set_enabled, set_value};
-use pegboard_model::{Layer, Reason, ServerName, ToolError};
+use pegboard_model::{Layer, Reason, ServerName, ServerSpec, ToolError};
 use pegboard_store::{SqliteStore, Store};
 
 use super::{
@@ -25,6 +25,7 @@ pub(crate) struct EditArgs {
 
 pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> CommandResult {
     let (name, file) = target(server, global, output)?;
+    let before = builder(global).load()?;
     remove_server(&file, &name)?;
     output.note(&format!("removed server `{name}` from {}", file.display()));
     let after = builder(global).load()?;
@@ -32,7 +33,21 @@ pub(crate) fn remove(server: &str, global: &Global, output: &Output) -> CommandR
         output.note(&format!("another file still defines server `{name}`"));
         return Ok(());
     }
-    reading(forget(&name, &after))
+    let spec = before.loaded.servers.get(&name).cloned();
+    reading(async {
+        if let Some(spec) = spec {
+            end_login(&spec, &after).await;
+        }
+        forget(&name, &after).await
+    })
+}
+
+/// Removing a server is a logout. A service that cannot be reached does not keep the server.
+async fn end_login(spec: &ServerSpec, configuration: &Configuration) {
+    let logins = configuration.logins();
+    if logins.version(spec).is_some() {
+        let _ = logins.logout(spec).await;
+    }
 }
 
 /// Deletes the stored data of a server that is no longer configured.

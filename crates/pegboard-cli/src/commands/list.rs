@@ -3,9 +3,10 @@
 use pegboard_catalog::ServerEntry;
 use pegboard_config::masked_command_line;
 use pegboard_hub::SystemClock;
-use pegboard_model::{Clock, DiscoveryStatus, TrustState};
+use pegboard_model::{Clock, DiscoveryStatus, LoginState, TrustState};
 use serde::Serialize;
 
+use super::login::login_paint;
 use super::{CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading};
 use crate::format::{ago, count};
 use crate::output::Paint;
@@ -26,6 +27,8 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    login: Option<LoginState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     layer: pegboard_model::Layer,
     #[serde(skip)]
@@ -44,7 +47,10 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
     reading(async {
         let pegboard = open(configuration, builder(global), output).await?;
         let catalog = pegboard.hub().catalog();
-        let rows: Vec<Row> = catalog.servers().map(|entry| row(entry)).collect();
+        let rows: Vec<Row> = catalog
+            .servers()
+            .map(|entry| row(entry, pegboard.hub().login_state(entry)))
+            .collect();
         let broken: Vec<&String> = pegboard.configuration().loaded.broken.keys().collect();
         if output.json {
             return output.document(&Document {
@@ -95,8 +101,13 @@ pub(crate) fn run(global: &Global, output: &Output) -> CommandResult {
     })
 }
 
-fn row(entry: &ServerEntry) -> Row {
+fn row(entry: &ServerEntry, login: Option<LoginState>) -> Row {
     let record = &entry.record;
+    let is_offered = entry.spec.enabled && entry.spec.trust_state == TrustState::Granted;
+    let missing = login
+        .as_ref()
+        .filter(|login| is_offered && login.needs_person())
+        .map(|login| (login_paint(login), login.words()));
     Row {
         name: entry.spec.name.to_string(),
         transport: entry.transport(),
@@ -111,7 +122,8 @@ fn row(entry: &ServerEntry) -> Row {
         last_error: record.last_error.as_ref().map(|note| note.message.clone()),
         description: entry.spec.description.clone(),
         layer: entry.spec.origin.layer,
-        state: state_of(entry),
+        state: missing.unwrap_or_else(|| state_of(entry)),
+        login,
     }
 }
 
@@ -134,6 +146,16 @@ fn note(row: &Row) -> String {
     match (row.trust_state, &row.last_error) {
         (TrustState::Pending | TrustState::Changed, _) => {
             format!("review with `pegboard trust {}`", row.name)
+        }
+        (TrustState::Granted, _)
+            if row.enabled && row.login.as_ref().is_some_and(LoginState::needs_person) =>
+        {
+            match &row.login {
+                Some(LoginState::MoreRightsNeeded { scopes, .. }) if !scopes.is_empty() => {
+                    format!("`pegboard login {}` adds: {}", row.name, scopes.join(" "))
+                }
+                _ => format!("log in with `pegboard login {}`", row.name),
+            }
         }
         (_, Some(error)) => {
             pegboard_model::UntrustedText::new(error.lines().next().unwrap_or_default())

@@ -21,6 +21,7 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod log_hints;
+pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod policy;
@@ -109,6 +110,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
         Command::Approvals(args) => approvals::run(args.command, global, output),
         Command::Activity(args) => activity::run(&args, global, output),
         Command::Secret(command) => secret::run(command, global, output),
+        Command::Login(args) => login::run(&args, global, output),
+        Command::Logout(args) => login::logout(&args.server, global, output),
         Command::Logs(args) => logs::run(&args, global, output),
         Command::Doctor(args) => doctor::run(&args, global, output),
         Command::Config(command) => config::run(&command, global, output),

@@ -7,11 +7,13 @@ use pegboard_config::{
     DefinitionWarning, TrustReview, command_line, definition_warnings, masked_command_line,
 };
 use pegboard_hub::SystemClock;
-use pegboard_model::{Clock, DiscoveryStatus, Rejection, ServerRecord, TrustState, UntrustedText};
+use pegboard_model::{
+    Clock, DiscoveryStatus, LoginState, Rejection, ServerRecord, TrustState, UntrustedText,
+};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, load_config, open, reading, server_name};
-use crate::format::{ago, count, duration, thousands};
+use crate::format::{ago, count, duration, login_text, thousands};
 use crate::output::Paint;
 
 /// The indentation of continuation lines of a value.
@@ -42,6 +44,8 @@ struct Document<'a> {
     last_discovered: Option<u64>,
     last_attempt: Option<u64>,
     last_error: Option<&'a pegboard_model::ErrorSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login: Option<LoginState>,
     era: Option<pegboard_model::Era>,
     protocol_version: Option<&'a str>,
     server_info: Option<&'a pegboard_model::ServerInfo>,
@@ -61,14 +65,19 @@ pub(crate) fn run(server: &str, global: &Global, output: &Output) -> CommandResu
             return Ok(());
         };
         let review = pegboard.configuration().loaded.reviews.get(&name);
+        let login = pegboard.hub().login_state(entry);
         if output.json {
-            return output.document(&document(entry, review));
+            return output.document(&document(entry, review, login));
         }
-        text(entry, review, output)
+        text(entry, review, login.as_ref(), output)
     })
 }
 
-fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Document<'a> {
+fn document<'a>(
+    entry: &'a ServerEntry,
+    review: Option<&'a TrustReview>,
+    login: Option<LoginState>,
+) -> Document<'a> {
     let (spec, record) = (&entry.spec, &entry.record);
     Document {
         name: spec.name.as_str(),
@@ -93,6 +102,7 @@ fn document<'a>(entry: &'a ServerEntry, review: Option<&'a TrustReview>) -> Docu
         last_discovered: record.discovered_at.map(|at| at.0),
         last_attempt: record.attempted_at.map(|at| at.0),
         last_error: record.last_error.as_ref(),
+        login,
         era: record.era,
         protocol_version: record.protocol_version.as_deref(),
         server_info: record.info.as_ref(),
@@ -123,7 +133,12 @@ fn tokens(record: &ServerRecord) -> usize {
     record.tools.iter().map(|tool| tool.tokens as usize).sum()
 }
 
-fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> CommandResult {
+fn text(
+    entry: &ServerEntry,
+    review: Option<&TrustReview>,
+    login: Option<&LoginState>,
+    output: &Output,
+) -> CommandResult {
     let (spec, record) = (&entry.spec, &entry.record);
     let now = SystemClock.now();
     let mut lines: Vec<(&str, String)> = vec![
@@ -157,6 +172,9 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
         ("fresh for", duration(fresh_for(entry))),
         ("share", entry.sharing().to_string()),
     ];
+    if let Some(login) = login {
+        lines.push(("login", login_line(login, now)));
+    }
     lines.extend(trust(spec.trust_state, review));
     if let Some(description) = &spec.description {
         lines.push(("about", UntrustedText::new(description).to_string()));
@@ -214,6 +232,22 @@ fn text(entry: &ServerEntry, review: Option<&TrustReview>, output: &Output) -> C
         ))?;
     }
     Ok(())
+}
+
+/// Returns the state of a login with its issuer and scopes.
+fn login_line(login: &LoginState, now: pegboard_model::Timestamp) -> String {
+    let text = login_text(login, now);
+    let (issuer, scopes) = match login {
+        LoginState::LoggedIn { issuer, scopes, .. }
+        | LoginState::MoreRightsNeeded { issuer, scopes } => (issuer, scopes.as_slice()),
+        LoginState::Expired { issuer } => (issuer, [].as_slice()),
+        _ => return text,
+    };
+    let scopes = match scopes {
+        [] => String::new(),
+        scopes => format!(" ({})", scopes.join(" ")),
+    };
+    format!("{text}{scopes}, at {}", UntrustedText::new(issuer))
 }
 
 /// Returns the command of a server; the command of an untrusted server is shown in full.

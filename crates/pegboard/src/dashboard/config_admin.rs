@@ -10,18 +10,20 @@ use pegboard_config::edit;
 use pegboard_config::{LoadedConfig, Problem, TrustStore, write_file_atomically};
 use pegboard_gateway::http;
 use pegboard_model::{
-    Layer, Policy, Reason, Secret, ServerName, ToolError, ToolResult, TrustState,
+    Layer, Policy, Reason, Secret, ServerName, ServerSpec, ToolError, ToolResult, TrustState,
 };
 use pegboard_store::ServerLogs;
+use pegboard_upstream::LogoutOutcome;
 use pegboard_web::{
     ClientInfo, ConfigAdmin, ConnectionChange, ConnectionPreview, ImportOutcome, ImportPreview,
-    NewServer, Project, ProjectView, SecretHandling, TrustReview,
+    LoginAttempt, NewServer, Project, ProjectView, SecretHandling, StartedLogin, TrustReview,
 };
 use serde_json::{Map, Value};
 
 use super::client_admin::ClientAdmin;
 use super::config_reloader::ConfigReloader;
 use super::projects::Projects;
+use super::server_logins::ServerLogins;
 
 /// Implements the API's configuration changes with the config files.
 pub(crate) struct FileConfigAdmin {
@@ -30,6 +32,7 @@ pub(crate) struct FileConfigAdmin {
     logs: ServerLogs,
     needs_token: bool,
     clients: ClientAdmin,
+    logins: ServerLogins,
     /// Serializes imports and connections, so that two of them do not work with the same plan.
     client_changes: tokio::sync::Mutex<()>,
 }
@@ -41,8 +44,10 @@ impl FileConfigAdmin {
         logs: ServerLogs,
         needs_token: bool,
         command: &str,
+        logins: pegboard_upstream::Logins,
     ) -> Self {
         Self {
+            logins: ServerLogins::new(logins, reload.hub.clone()),
             clients: ClientAdmin::new(reload.files.clone(), command),
             client_changes: tokio::sync::Mutex::default(),
             reload,
@@ -54,6 +59,23 @@ impl FileConfigAdmin {
 
     fn state_folder(&self) -> &Path {
         &self.reload.files.paths.state_dir
+    }
+
+    /// Returns a configured server that may be used.
+    fn spec_of(&self, server: &ServerName) -> ToolResult<ServerSpec> {
+        let loaded = self.reload.loaded();
+        let Some(spec) = loaded.servers.get(server) else {
+            let message = format!("no server `{server}` is configured");
+            return Err(ToolError::new(Reason::ServerUnknown, message).at_server(server));
+        };
+        match (spec.enabled, spec.trust_state) {
+            (false, _) => Err(spec.disabled_error()),
+            (true, TrustState::Granted) => Ok(spec.clone()),
+            (true, TrustState::Pending | TrustState::Changed) => {
+                let message = format!("server `{server}` is not trusted");
+                Err(ToolError::new(Reason::ServerPending, message).at_server(server))
+            }
+        }
     }
 
     /// Returns the file that defines a server.
@@ -193,14 +215,30 @@ impl ConfigAdmin for FileConfigAdmin {
 
     async fn remove_server(&self, server: &ServerName) -> ToolResult<()> {
         let (file, name) = (self.file_of(server)?, server.clone());
+        let spec = self.reload.loaded().servers.get(server).cloned();
         run(move || edit::remove_server(&file, &name)).await?;
         self.reload.apply().await;
+        if let Some(spec) = spec {
+            self.logins.forget(&spec).await;
+        }
         if self.reload.hub.forget_removed(server).await? {
             let (logs, name) = (self.logs.clone(), server.clone());
             // A log that cannot be deleted does not make the removal fail.
             let _ = tokio::task::spawn_blocking(move || logs.forget(&name)).await;
         }
         Ok(())
+    }
+
+    async fn begin_login(&self, server: &ServerName) -> ToolResult<StartedLogin> {
+        self.logins.begin(&self.spec_of(server)?).await
+    }
+
+    fn login_attempt(&self, server: &ServerName) -> Option<LoginAttempt> {
+        self.logins.attempt(server)
+    }
+
+    async fn logout(&self, server: &ServerName) -> ToolResult<LogoutOutcome> {
+        self.logins.logout(&self.spec_of(server)?).await
     }
 
     async fn enable_server(&self, server: &ServerName, enabled: bool) -> ToolResult<()> {

@@ -9,6 +9,7 @@ mod logins;
 mod projects;
 mod recent_projects;
 mod running_instance;
+mod server_logins;
 mod service;
 mod state_file;
 

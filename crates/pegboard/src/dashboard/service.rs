@@ -52,6 +52,7 @@ impl Dashboard {
             configuration.logs(),
             endpoint.needs_token,
             &endpoint.command,
+            pegboard.logins().clone(),
         );
         let port = endpoint.address.port();
         let stored = Arc::new(LoginFile::new(configuration.state.path().to_owned(), port));

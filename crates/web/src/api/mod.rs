@@ -24,6 +24,7 @@ mod search;
 mod server_add;
 mod server_changes;
 mod server_enable;
+mod server_login;
 mod server_view;
 mod servers;
 mod sessions;
@@ -80,6 +81,11 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(server_enable::enable))
         .routes(routes!(server_enable::disable))
         .routes(routes!(server_enable::trust))
+        .routes(routes!(
+            server_login::show,
+            server_login::start,
+            server_login::end
+        ))
         .routes(routes!(refresh::one))
         .routes(routes!(refresh::all))
         .routes(routes!(discover::run))

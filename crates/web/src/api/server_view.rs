@@ -90,6 +90,11 @@ pub(super) struct Health {
     /// Why its newest list was not stored; it is lost when Pegboard exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_stored: Option<ServerErrorView>,
+    /// The login, if the server requires one: `state` is `required`, `logged_in`, `expired` or `more_rights_needed`;
+    /// with `account`, `until`, `renewable`, `scopes` and `issuer` where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    login: Option<Value>,
     /// Consecutive failures.
     failures: u32,
     /// Number of running instances; more than one only if each session has its own.
@@ -132,6 +137,10 @@ impl Health {
             last_attempt: entry.record.attempted_at.map(|at| at.0),
             last_error: health.last_error.as_ref().map(ServerErrorView::of),
             not_stored: health.not_stored.as_ref().map(ServerErrorView::of),
+            login: health
+                .login
+                .as_ref()
+                .and_then(|login| serde_json::to_value(login).ok()),
             failures: health.failures,
             instances: health.instances,
             connection: connection.and_then(|health| serde_json::to_value(health).ok()),

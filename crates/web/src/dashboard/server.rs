@@ -6,7 +6,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
-use pegboard_model::{DiscoveryStatus, ServerName, ShareScope, TrustState};
+use pegboard_model::{DiscoveryStatus, LoginState, ServerName, ShareScope, TrustState};
 
 use super::Pages;
 use super::components::{empty, failure};
@@ -20,6 +20,7 @@ use super::server_cards::{
 use super::servers::enable_button;
 use super::status::ServerStatus;
 use super::trust;
+use crate::config_admin::LoginAttempt;
 
 pub(super) async fn show(
     State(pages): State<Pages>,
@@ -45,10 +46,10 @@ pub(super) async fn show(
     let now = pages.now();
     let body = html! {
         div.stack {
-            div.stack id="notices" data-live="catalog" { (notices(entry, review.as_ref(), request.viewer.is_admin())) }
+            div.stack id="notices" data-live="catalog" { (notices(entry, review.as_ref(), request.viewer.is_admin())) (login_notice(entry, health.login.as_ref(), pages.web.config_admin().login_attempt(name))) }
             div.two-one {
                 div.stack {
-                    div id="facts" data-live="catalog" { (facts(entry, health.failures, status, now)) }
+                    div id="facts" data-live="catalog" { (facts(entry, &health, status, now)) }
                     div id="tools" data-live="catalog" { (tools(entry)) }
                     div id="rejected" data-live="catalog" { (rejected(entry)) }
                     (logs(name, log))
@@ -111,9 +112,83 @@ fn notices(entry: &ServerEntry, review: Option<&TrustReview>, is_admin: bool) ->
     }
 }
 
+/// What a person must do about the login, and the button for it.
+fn login_notice(
+    entry: &ServerEntry,
+    login: Option<&LoginState>,
+    attempt: Option<LoginAttempt>,
+) -> Markup {
+    let name = entry.name();
+    let start = format!("POST /api/v1/servers/{name}/login");
+    let Some(login) =
+        login.filter(|_| entry.spec.enabled && entry.spec.trust_state == TrustState::Granted)
+    else {
+        return html! {};
+    };
+    let (title, text) = match login {
+        LoginState::Required => (
+            "Login required",
+            "Log in with your browser to use this server.".to_owned(),
+        ),
+        LoginState::Expired { .. } => (
+            "Login expired",
+            "The server no longer accepts the login. Log in again; its known tools stay listed."
+                .to_owned(),
+        ),
+        LoginState::MoreRightsNeeded { scopes, .. } => (
+            "More rights needed",
+            format!(
+                "A call needs rights that the login does not have: {}. The other tools keep working.",
+                scopes.join(", ")
+            ),
+        ),
+        _ => return html! {},
+    };
+    html! {
+        div.callout.warn {
+            strong { (title) }
+            span { (line(&text)) }
+            @match attempt {
+                Some(LoginAttempt::Waiting) => { span.small.muted { "A login waits for the browser." } }
+                Some(LoginAttempt::Failed(error)) => { span.small { (line(&error.message)) " " (line(&error.remedy)) } }
+                None => {}
+            }
+            div.row { button.primary type="button" data-call=(start) data-admin data-open { "Log in" } }
+        }
+    }
+}
+
+/// The login as a fact, with the button that ends it.
+fn login_fact(entry: &ServerEntry, login: &LoginState) -> Markup {
+    let name = entry.name();
+    html! {
+        (login.words())
+        @if let LoginState::LoggedIn { account, until, renewable, scopes, issuer } = login {
+            @if let Some(account) = account { " as " (line(account)) }
+            @if let Some(until) = until { " until " time datetime=(until.0) data-time=(until.0) { (timestamp(*until)) } }
+            @if *renewable { span.faint { " · renewed automatically" } }
+            @if !scopes.is_empty() { span.faint { " · " (line(&scopes.join(" "))) } }
+            span.faint { " · at " (line(issuer)) }
+            " "
+            button.small type="button" data-call=(format!("DELETE /api/v1/servers/{name}/login")) data-admin
+                data-done=(format!("Logged out of `{name}`")) data-confirm=(format!("Log out of `{name}`?"))
+                data-confirm-text="Its tokens are revoked and removed. Its known tools stay listed."
+                data-confirm-yes="Log out" { "Log out" }
+        }
+    }
+}
+
+/// A time for display.
+fn timestamp(time: pegboard_model::Timestamp) -> String {
+    let time = i64::try_from(time.0).ok();
+    let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time).ok());
+    time.map(|time| time.strftime("%Y-%m-%d %H:%M UTC").to_string())
+        .unwrap_or_default()
+}
+
 fn facts(
     entry: &ServerEntry,
-    failures: u32,
+    health: &pegboard_hub::ServerHealth,
     status: ServerStatus,
     now: pegboard_model::Timestamp,
 ) -> Markup {
@@ -141,6 +216,7 @@ fn facts(
                         span.faint { " · last attempt " (Ago { now, then: record.attempted_at }) }
                     }
                 }
+                @if let Some(login) = &health.login { dt { "Login" } dd { (login_fact(entry, login)) } }
                 @let sharing = entry.sharing();
                 dt { "Shared by" } dd {
                     @match sharing.scope {
@@ -163,8 +239,8 @@ fn facts(
                 @if let Some(version) = &record.protocol_version {
                     dt { "Protocol" } dd { code { (line(version)) } @if let Some(era) = era { span.faint { " · " (era) } } }
                 }
-                @if failures > 0 {
-                    dt { "Consecutive failures" } dd.num { (failures) }
+                @if health.failures > 0 {
+                    dt { "Consecutive failures" } dd.num { (health.failures) }
                 }
             } }
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use pegboard_catalog::{ServerEntry, ToolView};
 use pegboard_hub::{RunState, ServerHealth};
-use pegboard_model::{ActivityKind, Annotations, DiscoveryStatus, Policy, TrustState};
+use pegboard_model::{ActivityKind, Annotations, DiscoveryStatus, LoginState, Policy, TrustState};
 
 /// Colour classes of the style sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +58,11 @@ impl ServerStatus {
             (_, TrustState::Pending, ..) => idle("not trusted", Tone::Warn),
             (_, TrustState::Changed, ..) => idle("changed, not trusted", Tone::Warn),
             (_, _, DiscoveryStatus::Discovering, _) => active("discovering"),
+            _ if health.login.as_ref().is_some_and(LoginState::needs_person) => {
+                let words = health.login.as_ref().map_or("", LoginState::words);
+                let is_lost = matches!(health.login, Some(LoginState::Expired { .. }));
+                idle(words, if is_lost { Tone::Bad } else { Tone::Warn })
+            }
             (_, _, _, RunState::Busy) => active("busy"),
             (_, _, DiscoveryStatus::Failed, _) => idle("failed", Tone::Bad),
             (_, _, _, RunState::Running) => idle("running", Tone::Run),

@@ -183,6 +183,7 @@ fn succeeded(outcome: ToolResult<CallOutcome>) -> bool {
 
 /// Prints an error and returns `false`.
 fn report(error: &pegboard_model::ToolError) -> bool {
+    crate::login::note(error);
     eprintln!("{error}");
     false
 }

@@ -253,7 +253,8 @@ fn unresponsive(message: &str, state: &Path) -> ToolError {
     ))
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;

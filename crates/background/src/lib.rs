@@ -33,7 +33,7 @@ pub use status::{
     ClientStatus, InstanceStatus, LeaseStatus, ProcessKind, ProcessPhase, ProcessStatus,
 };
 pub use wire::{
-    CALLS_PROTOCOL, CallCommand, CallMessage, ControlMessage, Hello, PROTOCOLS, PromptAnswer,
-    Reply, Request, Resume, Variables, common_protocol, encode, read_message, receive_request,
-    send_hello, write_message,
+    CALLS_PROTOCOL, CallCommand, CallMessage, CallStart, ControlMessage, Hello, PROTOCOLS,
+    PromptAnswer, Reply, Request, Resume, Variables, common_protocol, encode, read_message,
+    receive_request, send_hello, write_message,
 };

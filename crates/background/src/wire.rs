@@ -37,7 +37,8 @@ const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 pub enum Request {
     /// Serve a client. Two descriptors follow.
     Serve(Box<Hello>),
-    /// Call one tool for a command. The process replies with [`Reply::Serving`], and [`CallMessage`]s follow.
+    /// Call one tool for a command. The process replies with [`Reply::Serving`], the command confirms with
+    /// [`CallStart`], and [`CallMessage`]s follow.
     Call(Box<CallCommand>),
     /// Report the clients and servers of the process.
     Status,
@@ -146,6 +147,11 @@ pub enum CallMessage {
     #[serde(other)]
     Unknown,
 }
+
+/// The command's confirmation that the process may run the call. Without it the command runs the call itself, so a
+/// reply that arrives too late never leads to two calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallStart {}
 
 /// A person's answer to [`CallMessage::Ask`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pegboard::Configuration;
 use pegboard_background::{
-    CALLS_PROTOCOL, CallCommand, CallMessage, PromptAnswer, Reply, Request, connect, find_process,
-    read_message, write_message,
+    CALLS_PROTOCOL, CallCommand, CallMessage, CallStart, PromptAnswer, Reply, Request, connect,
+    find_process, read_message, write_message,
 };
 use pegboard_hub::PromptResponse;
 use pegboard_model::{Reason, ToolError};
@@ -102,6 +102,8 @@ fn is_accepted(
             // The notes are those of the configuration, which this program has read and reported itself.
             Reply::Serving { .. } => {
                 stream.set_read_timeout(None)?;
+                // From here on the process may have called, so this program must not.
+                write_message(stream, &CallStart {})?;
                 return Ok(true);
             }
             Reply::Variables {

@@ -3,11 +3,13 @@
 use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_background::{CallCommand, CallMessage, Peer, PromptAnswer, Reply, encode};
+use pegboard_background::{CallCommand, CallMessage, CallStart, Peer, PromptAnswer, Reply, encode};
 use pegboard_hub::{ApprovalPrompt, Approver, PromptResponse};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -19,6 +21,8 @@ use super::serve_connection::{open_view, reply};
 use crate::commands::call::{CallArgs, Called, call_tool, pending_note, renew_if_stale};
 use crate::failure::Failure;
 
+/// How long a command may take to confirm the call.
+const START_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest answer of a command.
 const ANSWER_BYTES: usize = 4096;
 /// Answers and notes that wait. A command sends one answer for each prompt.
@@ -53,9 +57,14 @@ pub(super) async fn run(
     };
     let protocol = pegboard_background::CALLS_PROTOCOL;
     reply(again, Reply::Serving { protocol, notes }).await;
-    let Ok((reader, writer)) = split(stream) else {
+    let Ok((mut reader, writer)) = split(stream) else {
         return;
     };
+    // A command that did not wait for the reply has run the call itself.
+    let started = tokio::time::timeout(START_TIMEOUT, read_one::<CallStart>(&mut reader));
+    if !matches!(started.await, Ok(Some(_))) {
+        return;
+    }
     let (answered, answers) = mpsc::channel(QUEUE_MAX);
     let (notes, noted) = mpsc::channel(QUEUE_MAX);
     let connection = Arc::new(Connection {
@@ -92,25 +101,22 @@ fn split(stream: StdUnixStream) -> io::Result<(OwnedReadHalf, OwnedWriteHalf)> {
 
 /// Passes on the answers of a person until the command ends.
 async fn read_answers(mut reader: OwnedReadHalf, answers: mpsc::Sender<PromptAnswer>) {
-    loop {
-        let Ok(length) = reader.read_u32_le().await else {
-            return;
-        };
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        if length > ANSWER_BYTES {
-            return;
-        }
-        let mut body = vec![0; length];
-        if reader.read_exact(&mut body).await.is_err() {
-            return;
-        }
-        let Ok(answer) = serde_json::from_slice(&body) else {
-            return;
-        };
+    while let Some(answer) = read_one(&mut reader).await {
         if answers.send(answer).await.is_err() {
             return;
         }
     }
+}
+
+/// Reads one message. Returns `None` if the command has ended or sends something else.
+async fn read_one<T: DeserializeOwned>(reader: &mut OwnedReadHalf) -> Option<T> {
+    let length = usize::try_from(reader.read_u32_le().await.ok()?).ok()?;
+    if length > ANSWER_BYTES {
+        return None;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await.ok()?;
+    serde_json::from_slice(&body).ok()
 }
 
 /// The command on the other side of the socket.

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pegboard::Pegboard;
+use pegboard_background::{Request, process_status, send_request};
 use pegboard_config::Environment;
 use pegboard_testkit::{Script, processes_with_marker, wait_until_sync};
 use serde_json::json;
@@ -155,8 +156,13 @@ impl Home {
         processes_with_marker(&self.path("home").display().to_string())
     }
 
-    /// Asserts that every process of this machine ends.
+    /// Asserts that every process of this machine ends. A process that was started without this machine's variables,
+    /// because a client does not pass them on, would wait for more clients; it is asked to stop.
     pub(crate) fn assert_nothing_runs(&self) {
+        let status = process_status(&self.state()).ok().flatten();
+        if status.is_some_and(|status| status.clients.is_empty()) {
+            let _ = send_request(&self.state(), &Request::Stop);
+        }
         wait_until_sync("no process is left", Duration::from_secs(20), || {
             self.processes().is_empty()
         });

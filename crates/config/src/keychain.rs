@@ -55,3 +55,27 @@ impl Keychain {
 
     pub(crate) fn remove(&self, _name: &str) {}
 }
+
+/// The keychain's entry for the key that seals logins.
+#[derive(Clone, Debug)]
+pub struct LoginKeychain(Keychain);
+
+impl LoginKeychain {
+    /// The name of the entry; names of secrets cannot contain a colon.
+    const NAME: &'static str = "key:logins";
+
+    /// Opens the keychain of a state folder. Returns `None` if Pegboard was built without keychains.
+    pub fn of(state_dir: &Path) -> Option<Self> {
+        cfg!(feature = "keyring").then(|| Self(Keychain::new(state_dir)))
+    }
+
+    /// Returns the stored key, in hexadecimal digits.
+    pub fn load(&self) -> Option<Secret> {
+        self.0.get(Self::NAME)
+    }
+
+    /// Stores a key. Returns whether the keychain accepted it.
+    pub fn store(&self, key: &Secret) -> bool {
+        self.0.set(Self::NAME, key)
+    }
+}

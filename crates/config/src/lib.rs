@@ -43,6 +43,7 @@ mod mentioned_variables;
 mod merge;
 mod name;
 mod node;
+mod oauth;
 mod package_runners;
 mod permission;
 mod policies;
@@ -85,6 +86,7 @@ pub use definition_warnings::{DefinitionWarning, definition_warnings, secret_nam
 pub use duration::parse_duration;
 pub use environment::{Environment, Paths};
 pub use explain::EffectiveValue;
+pub use keychain::LoginKeychain;
 pub use load::{LoadOptions, LoadedConfig, SourceFile, load};
 pub use loader_variables::{LOADER_VARIABLES, LoaderVariable, loader_variable};
 pub use mentioned_variables::MentionedVariables;

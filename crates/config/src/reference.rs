@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::agent::AGENT_KEYS;
 use crate::keys::Key;
 use crate::kinds::field_default;
+use crate::oauth::OAUTH_KEYS;
 use crate::profile::PROFILE_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
@@ -45,6 +46,11 @@ fn page() -> String {
         "### Keys of other clients",
         "These keys are accepted so that files of other MCP clients can be used unchanged.",
         table(clients, Key::written_default),
+    );
+    section(
+        "### Login",
+        "The table `[servers.NAME.oauth]` of a server with a `url`. It is ignored in a project's file.",
+        table(OAUTH_KEYS, Key::written_default),
     );
     section(
         "## Tools",
@@ -111,6 +117,7 @@ fn label(schema: &Value) -> String {
     match (text("$ref"), text("type")) {
         (Some("#/$defs/values"), _) => "table of templates".to_owned(),
         (Some("#/$defs/value"), _) => "template".to_owned(),
+        (Some("#/$defs/oauth"), _) => "[login](#login)".to_owned(),
         (Some("#/$defs/tool"), _) => "[tool](#tools)".to_owned(),
         (Some(other), _) => other.trim_start_matches("#/$defs/").to_owned(),
         (None, Some("array")) => format!("list of {}s", label(&schema["items"])),
@@ -156,5 +163,6 @@ fn keys_have_a_description_and_are_listed_once() {
     check(TRACE_KEYS);
     check(LANGFUSE_KEYS);
     check(AGENT_KEYS);
+    check(OAUTH_KEYS);
     check(TOOL_KEYS);
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::agent::AGENT_KEYS;
 use crate::keys::{Key, table_schema, words};
 use crate::kinds::field_default;
+use crate::oauth::OAUTH_KEYS;
 use crate::profile::PROFILE_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
@@ -54,6 +55,7 @@ pub fn schema() -> Value {
             "trace": table_schema(TRACE_KEYS, field_default),
             "profile": table_schema(PROFILE_KEYS, field_default),
             "agent": table_schema(AGENT_KEYS, field_default),
+            "oauth": table_schema(OAUTH_KEYS, Key::written_default),
             "tool": table_schema(TOOL_KEYS, Key::written_default),
             "duration": {
                 "description": "A duration such as `30s`, `5m`, `24h`, `500ms`, `1h30m`, or a whole number of seconds.",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    ClientRequests, ConfigHash, Origin, Policy, ServerName, ServerRules, ServerSpec, Share,
-    Timeouts, ToolOverride, Transport, TrustState,
+    ClientRequests, ConfigHash, OAuthSettings, Origin, Policy, ServerName, ServerRules, ServerSpec,
+    Share, Timeouts, ToolOverride, Transport, TrustState,
 };
 
 use crate::node::Entry;
@@ -34,6 +34,7 @@ pub(crate) struct Definition {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerOptions {
     pub(crate) enabled: bool,
+    pub(crate) oauth: Option<Box<OAuthSettings>>,
     pub(crate) timeouts: Timeouts,
     pub(crate) ttl: Duration,
     pub(crate) max_age: Duration,
@@ -55,6 +56,7 @@ impl ServerOptions {
     fn new(settings: &Settings) -> Self {
         Self {
             enabled: true,
+            oauth: None,
             timeouts: settings.timeouts(),
             ttl: settings.ttl,
             max_age: settings.max_age,
@@ -129,6 +131,7 @@ impl Definition {
         ServerSpec {
             name,
             transport: self.transport,
+            oauth: options.oauth,
             enabled: options.enabled,
             timeouts: options.timeouts,
             ttl: options.ttl,

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::keys::{ValueType, keys, words};
 use crate::node::{Entry, Value};
+use crate::oauth::{OAUTH, read_oauth};
 use crate::problem::Severity;
 use crate::reader::TableReader;
 use crate::sensitive::Visibility::{Address, Arguments, Hidden};
@@ -53,6 +54,9 @@ keys! {
     "headers": ValueType::TemplateTable, TRANSPORT, { visibility: Hidden, default: "`{}`", is_editable: true };
     /// The token that is sent as `Authorization: Bearer`.
     "bearer": ValueType::Template, TRANSPORT, { visibility: Hidden, is_editable: true };
+    /// How to [log in](remote-servers.md) to the server, if it does not work by itself. Ignored in a project's file.
+    "oauth": OAUTH, |server, entry, reader| server.options.oauth = read_oauth(entry, reader),
+        { visibility: Hidden, default: "found automatically" };
     /// Not needed. `http` has three other spellings. `sse` is the old HTTP+SSE transport; without it that transport is
     /// [detected](remote-servers.md#the-old-httpsse-transport).
     "type": TYPE, TRANSPORT, { default: "from `command` or `url`" };

@@ -68,7 +68,11 @@ pub(crate) fn build_specs(
         if server.layer == Layer::Project {
             run_in_project(&mut definition.transport, loaded.project.as_deref());
         }
-        let hash = config_hash(&definition.transport, key);
+        let hash = config_hash(
+            &definition.transport,
+            definition.options.oauth.as_deref(),
+            key,
+        );
         let trust_state = match (&trust_store, &loaded.project) {
             (Some(trust_store), Some(project)) if server.layer == Layer::Project => {
                 trust_store.state_of(project, &parsed, &hash)

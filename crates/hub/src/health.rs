@@ -1,7 +1,7 @@
 //! Health of the servers.
 
 use pegboard_catalog::{CacheStatistics, ServerEntry};
-use pegboard_model::{DiscoveryStatus, ErrorSummary, ServerName, Timestamp};
+use pegboard_model::{DiscoveryStatus, ErrorSummary, LoginState, ServerName, Timestamp};
 use pegboard_upstream::Health;
 use serde::Serialize;
 
@@ -42,6 +42,9 @@ pub struct ServerHealth {
     pub failures: u32,
     /// When it exited unexpectedly, if it was not started since.
     pub crashed_at: Option<Timestamp>,
+    /// Its login, if it requires one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub login: Option<LoginState>,
     /// Number of running instances; more than one only if each session has its own.
     pub instances: usize,
     /// Its connection, if it is running; one of them if there are several.
@@ -80,6 +83,7 @@ impl Hub {
             not_stored: self.inner.catalog.not_stored(&entry.spec.name),
             crashed_at: slots.iter().filter_map(|slot| slot.crashed_at()).max(),
             failures: slots.iter().map(|slot| slot.failures()).max().unwrap_or(0),
+            login: self.login_state(entry),
             instances: running.len(),
             connection: running.first().map(|running| running.upstream.health()),
         }

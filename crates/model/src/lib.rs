@@ -14,6 +14,7 @@ mod glob;
 mod hidden;
 mod limits;
 mod names;
+mod oauth;
 mod policy_rules;
 mod reason;
 mod recorder;
@@ -41,6 +42,7 @@ pub use names::{
     EXPOSED_NAME_MAX, ExposedName, InvalidServerName, RESERVED_SERVER_NAMES, SEPARATOR,
     SERVER_NAME_MAX, ServerName, TOOL_NAME_MAX, ToolId, ToolRef,
 };
+pub use oauth::{LoginState, OAuthGrant, OAuthSettings};
 pub use policy_rules::{
     AskDestructive, AskVia, ClientApproval, ClientRequests, EffectivePolicy, GlobalRules,
     HintEffect, PolicyRule, ServerRules,

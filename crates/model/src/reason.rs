@@ -203,9 +203,29 @@ reasons! {
         "The server's certificate was not accepted.",
         "Fix the server's certificate, or the host name in the url.";
     LoginNeeded "LOGIN_NEEDED" Unavailable final exit 4
-        "The server requires authentication.",
-        "Set a valid `bearer` or header, for example with `pegboard secret set`.",
-        model "Do not retry; ask the user to log in to server `SERVER` or to set its key.";
+        "The server requires a login.",
+        "Log in with `pegboard login SERVER`, or set a valid `bearer` or header.",
+        model "Do not retry; ask the user to log in to server `SERVER` in Pegboard's dashboard or on the command line.";
+    LoginLost "LOGIN_LOST" Unavailable final exit 4
+        "The login to the server ended.",
+        "Log in again with `pegboard login SERVER`.",
+        model "Do not retry; ask the user to log in to server `SERVER` again in Pegboard's dashboard or on the command line.";
+    RightsNeeded "RIGHTS_NEEDED" Unavailable final exit 4
+        "The login to the server does not include the rights that the call needs.",
+        "Log in with these rights with `pegboard login SERVER`.",
+        model "Do not retry; ask the user to log in to server `SERVER` with more rights, in Pegboard's dashboard or on the command line.";
+    AccessForbidden "ACCESS_FORBIDDEN" Unavailable final exit 4
+        "The server refuses access, and another login would not change that.",
+        "Use an account that has the right, or ask the server's administrator for it.",
+        model "Do not retry; tell the user that the account used for server `SERVER` may not do this.";
+    LoginFailed "LOGIN_FAILED" Unavailable final exit 4
+        "A login to a server did not succeed.",
+        "Start the login again with `pegboard login SERVER`.",
+        model "Do not retry; ask the user to log in to server `SERVER`.";
+    LoginUnsupported "LOGIN_UNSUPPORTED" Unavailable final exit 4
+        "The server requires a login, but what it publishes about it cannot be used.",
+        "Set a `bearer` for the server, or the keys of its `oauth` table that the message names.",
+        model "Do not retry; tell the user that the login of server `SERVER` must be configured.";
     HttpStatus "HTTP_STATUS" Unavailable retry exit 3
         "The server responded with an HTTP error.",
         "Check the url; `pegboard doctor SERVER` shows the response.",

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, Reason, ServerName, ServerRules, Share, Template, ToolError};
+use crate::{
+    ConfigHash, OAuthSettings, Reason, ServerName, ServerRules, Share, Template, ToolError,
+};
 
 /// Everything that the configuration says about a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +17,8 @@ pub struct ServerSpec {
     pub name: ServerName,
     /// How to connect to it.
     pub transport: Transport,
+    /// How to log in to it, if the user configured that.
+    pub oauth: Option<Box<OAuthSettings>>,
     /// Whether the server is enabled; a disabled server is never started and its tools are not offered.
     pub enabled: bool,
     /// Timeouts of each step.

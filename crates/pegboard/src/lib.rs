@@ -137,6 +137,7 @@ mod configuration;
 pub mod dashboard;
 #[cfg(feature = "gateway")]
 mod gateway;
+mod logins;
 #[cfg_attr(not(feature = "meaning"), path = "no_meaning.rs")]
 mod meaning;
 #[cfg(all(feature = "gateway", feature = "otlp"))]

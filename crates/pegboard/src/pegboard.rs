@@ -11,7 +11,7 @@ use pegboard_model::{
     UntrustedText,
 };
 use pegboard_store::{LoadedRecords, ServerLogs, SqliteLedger, SqliteStore, StateDir};
-use pegboard_upstream::{ClientInfo, Connector, ConnectorConfig, LogSink};
+use pegboard_upstream::{ClientInfo, Connector, ConnectorConfig, LogSink, Logins};
 
 use crate::telemetry::Telemetry;
 use crate::{Builder, Configuration};
@@ -34,6 +34,7 @@ pub struct Pegboard {
     configuration: Configuration,
     notices: Vec<ToolError>,
     telemetry: Arc<Telemetry>,
+    logins: Logins,
     /// Created by the first call of a model.
     #[cfg(feature = "agent")]
     pub(crate) toolbox: OnceLock<pegboard_agent::Toolbox>,
@@ -65,9 +66,18 @@ impl Pegboard {
         note_unwritable(&configuration.state, &mut notices);
         let (telemetry, problems) = Telemetry::start(&configuration, &builder, &servers);
         notices.extend(problems);
-        let parts = hub_parts(&configuration, builder, &telemetry, Arc::new(store));
+        let telemetry = Arc::new(telemetry);
+        let logins = logins(&configuration, &telemetry);
+        let store = Arc::new(store);
+        let parts = hub_parts(&configuration, builder, &telemetry, store, &logins);
         let hub = Hub::with_records(parts, loaded.records, servers);
-        Ok(Self::assemble(hub, configuration, notices, telemetry))
+        Ok(Self::assemble(
+            hub,
+            configuration,
+            notices,
+            telemetry,
+            logins,
+        ))
     }
 
     pub(crate) fn open_lazily(
@@ -80,7 +90,9 @@ impl Pegboard {
         let is_new = store.is_new();
         let (telemetry, mut notices) = Telemetry::start(&configuration, &builder, &servers);
         note_unwritable(&configuration.state, &mut notices);
-        let parts = hub_parts(&configuration, builder, &telemetry, store.clone());
+        let telemetry = Arc::new(telemetry);
+        let logins = logins(&configuration, &telemetry);
+        let parts = hub_parts(&configuration, builder, &telemetry, store.clone(), &logins);
         let keys: Vec<(ServerName, ConfigHash)> = servers
             .iter()
             .map(|spec| (spec.name.clone(), spec.hash))
@@ -100,20 +112,28 @@ impl Pegboard {
             // There is nothing to read.
             drop(hub.catalog());
         }
-        Ok(Self::assemble(hub, configuration, notices, telemetry))
+        Ok(Self::assemble(
+            hub,
+            configuration,
+            notices,
+            telemetry,
+            logins,
+        ))
     }
 
     fn assemble(
         hub: Hub,
         configuration: Configuration,
         notices: Vec<ToolError>,
-        telemetry: Telemetry,
+        telemetry: Arc<Telemetry>,
+        logins: Logins,
     ) -> Self {
         Self {
             hub,
             configuration,
             notices,
-            telemetry: Arc::new(telemetry),
+            telemetry,
+            logins,
             #[cfg(feature = "agent")]
             toolbox: OnceLock::new(),
         }
@@ -122,6 +142,11 @@ impl Pegboard {
     /// Returns the hub, which owns the catalog and routes calls.
     pub fn hub(&self) -> &Hub {
         &self.hub
+    }
+
+    /// Returns the logins to remote servers: their state, and how a person logs in and out.
+    pub fn logins(&self) -> &Logins {
+        &self.logins
     }
 
     /// Returns a summary of all tools for a system prompt, with fewer than 500 tokens. Starts no server.
@@ -166,6 +191,11 @@ impl Pegboard {
         self.hub.shutdown().await;
         self.telemetry.close().await;
     }
+}
+
+fn logins(configuration: &Configuration, telemetry: &Arc<Telemetry>) -> Logins {
+    let secrets = telemetry.secrets(configuration.secrets());
+    crate::logins::open(&configuration.state, secrets, telemetry.clone())
 }
 
 /// Adds a notice that the state directory cannot be written, unless the store already reported it.
@@ -214,6 +244,7 @@ fn hub_parts(
     builder: Builder,
     telemetry: &Telemetry,
     store: Arc<SqliteStore>,
+    logins: &Logins,
 ) -> HubParts {
     let connector = Connector::new(ConnectorConfig {
         limits: configuration.limits.clone(),
@@ -226,7 +257,8 @@ fn hub_parts(
             name: "pegboard".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
-    });
+    })
+    .with_logins(logins.clone());
     HubParts {
         ledger: Arc::new(SqliteLedger::new(&configuration.state)),
         store,

@@ -43,7 +43,7 @@ impl Drop for HeldFile {
 /// per server waits, however often callers give up and come back.
 #[derive(Debug, Default)]
 pub(crate) struct DiscoveryLocks {
-    turns: Mutex<HashMap<ServerName, Arc<Turn<()>>>>,
+    turns: Mutex<HashMap<String, Arc<Turn<()>>>>,
     folder: Option<PathBuf>,
 }
 
@@ -57,7 +57,12 @@ impl DiscoveryLocks {
     }
 
     pub(crate) async fn take(&self, server: &ServerName) -> StoreResult<DiscoveryLock> {
-        let turn = self.turn(server);
+        self.take_named(server.as_str()).await
+    }
+
+    /// Takes the lock of anything else with a name, which must be valid as a file name.
+    pub(crate) async fn take_named(&self, name: &str) -> StoreResult<DiscoveryLock> {
+        let turn = self.turn(name);
         let (turn, has_waited) = match turn.clone().try_lock_owned() {
             Ok(turn) => (turn, false),
             Err(_) => (turn.lock_owned().await, true),
@@ -69,7 +74,7 @@ impl DiscoveryLocks {
                 has_waited,
             });
         };
-        let path = folder.join(format!("{server}.lock"));
+        let path = folder.join(format!("{name}.lock"));
         let file =
             private_files::lock_file(&path).map_err(|e| errors::io("open the lock", &path, &e))?;
         match file.try_lock() {
@@ -83,10 +88,10 @@ impl DiscoveryLocks {
         }
     }
 
-    fn turn(&self, server: &ServerName) -> Arc<Turn<()>> {
+    fn turn(&self, name: &str) -> Arc<Turn<()>> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        turns.entry(server.clone()).or_default().clone()
+        turns.entry(name.to_owned()).or_default().clone()
     }
 }
 

@@ -3,13 +3,16 @@
 //!
 //! Invariant: a kill at any moment leaves, per server, the old or the new record, never a mixture.
 //! Invariant: a record is returned only if its seal is valid, so that only Pegboard can have written it.
-//! Invariant: no secret is stored here; the key of the seals and hashes is in a file of its own.
+//! Invariant: the only secrets stored here are logins, and they are sealed with a key that is stored elsewhere; the
+//! key of the seals and hashes is in a file of its own.
 //! Invariant: every folder is 0700 and every file 0600.
 //! Invariant: nothing panics, whatever the files contain.
 
 mod discovery_lock;
 mod errors;
+mod folder_watch;
 mod ledger;
+mod logins;
 mod logs;
 mod memory;
 mod private_files;
@@ -23,6 +26,7 @@ mod store;
 
 pub use discovery_lock::DiscoveryLock;
 pub use ledger::{InboxViewer, Ledger, MemoryLedger, SqliteLedger};
+pub use logins::{KeyHolder, LoginFiles};
 pub use logs::{LogLine, LogPosition, ServerLogs};
 pub use memory::MemoryStore;
 pub use search_store::{

@@ -10,6 +10,8 @@ use crate::{StoreResult, errors, private_files};
 
 const KEY_FILE: &str = "hash.key";
 const KEY_BYTES: u64 = 32;
+const LOGIN_KEY_FILE: &str = "login.key";
+const LOGIN_FOLDER: &str = "logins";
 const LOCK_FOLDER: &str = "locks";
 const LOG_FOLDER: &str = "logs";
 
@@ -92,6 +94,34 @@ impl StateDir {
             KeyFile::Key(key) => Ok(self.remembered(key)),
             KeyFile::Missing | KeyFile::Damaged => Err(damaged_key(&path)),
         }
+    }
+
+    /// Returns the key that seals logins, creating it at the first call. Processes that start together get the same
+    /// key.
+    ///
+    /// # Errors
+    /// Fails if the key file is damaged, or cannot be read or written.
+    pub(crate) fn login_key(&self, may_create: bool) -> StoreResult<Option<HashKey>> {
+        let path = self.path.join(LOGIN_KEY_FILE);
+        let fault = |e: io::Error| errors::io("use the key", &path, &e);
+        if let (KeyFile::Missing, true) = (read_key(&path).map_err(fault)?, may_create) {
+            let key = random_key().map_err(fault)?;
+            store_key(&self.path, &path, &key).map_err(fault)?;
+        }
+        match read_key(&path).map_err(fault)? {
+            KeyFile::Key(key) => Ok(Some(key)),
+            KeyFile::Missing if !may_create => Ok(None),
+            KeyFile::Missing | KeyFile::Damaged => {
+                let path = errors::display_path(&path);
+                let message = format!("the key {path} does not have 32 bytes");
+                let remedy = format!("Delete {path} and log in to your servers again.");
+                Err(ToolError::new(Reason::StoreIo, message).with_remedy(remedy))
+            }
+        }
+    }
+
+    pub(crate) fn logins(&self) -> PathBuf {
+        self.path.join(LOGIN_FOLDER)
     }
 
     /// Creates the folder, its parts and its key again if they were deleted.

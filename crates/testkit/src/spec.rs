@@ -78,6 +78,7 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
         policy: None,
         policies: BTreeMap::new(),
         tools: BTreeMap::new(),
+        oauth: None,
         rules: Default::default(),
         origin: Origin {
             layer: Layer::User,

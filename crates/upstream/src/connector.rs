@@ -1,12 +1,13 @@
 //! Opens connections to configured servers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_model::{Limits, SecretLookup, ServerSpec, ToolResult, Transport};
+use pegboard_model::{Limits, LoginState, Reason, SecretLookup, ServerSpec, ToolResult, Transport};
+use tokio::sync::watch;
 
 use crate::byte_budget::ByteBudget;
 use crate::contract::{Connect, ConnectHint, LogSink, Upstream};
@@ -16,9 +17,13 @@ use crate::errors::ErrorContext;
 use crate::http::HttpOpening;
 use crate::http::client::Clients;
 use crate::machine_load::MachineLoad;
+use crate::oauth::{Keeper, LoginKey, LoginTarget, Logins};
 use crate::resolve::Resolver;
 use crate::session::SessionConfig;
 use crate::stdio::StdioOpening;
+
+/// The number of logins from which unused ones are dropped.
+const KEPT_LOGINS: usize = 1024;
 
 /// Configuration shared by all connections.
 pub struct ConnectorConfig {
@@ -46,6 +51,9 @@ pub struct Connector {
     era_retries: Arc<EraRetries>,
     /// Budget for the large responses of all servers.
     response_bytes: ByteBudget,
+    logins: Option<Logins>,
+    /// The logins in use, so that all connections of a server share one.
+    keepers: Mutex<HashMap<LoginKey, Arc<Keeper>>>,
 }
 
 impl Connector {
@@ -57,7 +65,34 @@ impl Connector {
             setup,
             clients: Clients::default(),
             era_retries: Arc::default(),
+            logins: None,
+            keepers: Mutex::default(),
         }
+    }
+
+    /// Uses these logins for remote servers that have no configured token.
+    #[must_use]
+    pub fn with_logins(mut self, logins: Logins) -> Self {
+        self.logins = Some(logins);
+        self
+    }
+
+    /// The login of a server; `None` if it has a configured token.
+    fn keeper(&self, spec: &ServerSpec) -> ToolResult<Option<Arc<Keeper>>> {
+        let Some(logins) = &self.logins else {
+            return Ok(None);
+        };
+        let Some(target) = LoginTarget::of(spec, self.setup.secrets.as_ref())? else {
+            return Ok(None);
+        };
+        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
+        if keepers.len() >= KEPT_LOGINS {
+            keepers.retain(|_, keeper| Arc::strong_count(keeper) > 1);
+        }
+        let keeper = keepers
+            .entry(target.key.clone())
+            .or_insert_with(|| Arc::new(Keeper::new(target, logins.store.clone())));
+        Ok(Some(Arc::clone(keeper)))
     }
 
     fn talk_setup(
@@ -138,11 +173,24 @@ impl Connect for Connector {
                     connect_time,
                     response_bytes: self.response_bytes.clone(),
                     wire: *wire,
+                    login: self.keeper(spec)?,
                 }
                 .connect()
                 .await
             }
         }
+    }
+
+    fn login_state(&self, spec: &ServerSpec, failure: Option<Reason>) -> Option<LoginState> {
+        self.logins.as_ref()?.state(spec, failure)
+    }
+
+    fn login_version(&self, spec: &ServerSpec) -> Option<u64> {
+        self.logins.as_ref()?.version(spec)
+    }
+
+    fn login_changes(&self) -> Option<watch::Receiver<u64>> {
+        self.logins.as_ref()?.store.changes()
     }
 
     fn load(&self) -> MachineLoad {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Era, RpcError, ServerInfo, ServerName, ServerSpec, SharingDecision, Timestamp, ToolError,
-    ToolResult,
+    Era, LoginState, Reason, RpcError, ServerInfo, ServerName, ServerSpec, SharingDecision,
+    Timestamp, ToolError, ToolResult,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -29,6 +29,21 @@ pub trait Connect: Send + Sync {
         hint: &ConnectHint,
         budget: Duration,
     ) -> ToolResult<Arc<dyn Upstream>>;
+
+    /// The state of a server's login, read from disk at most. `failure` is why the last discovery failed.
+    fn login_state(&self, _spec: &ServerSpec, _failure: Option<Reason>) -> Option<LoginState> {
+        None
+    }
+
+    /// A number that changes whenever the login of a server changes; `None` if there is none.
+    fn login_version(&self, _spec: &ServerSpec) -> Option<u64> {
+        None
+    }
+
+    /// Notifies of logins that any process made or ended; `None` if nothing can.
+    fn login_changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
 
     /// Returns the load of the machine on which servers are started.
     fn load(&self) -> MachineLoad {

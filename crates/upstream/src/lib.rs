@@ -71,6 +71,7 @@ mod work_dir;
 
 // HTTP servers.
 mod http;
+mod oauth;
 
 // Secrets and error messages.
 mod errors;
@@ -100,6 +101,10 @@ pub use machine_load::{MachineLoad, processors};
 pub use marks::{is_marked, runs_under_a_server, sweep_orphans};
 pub use memory::resident_bytes;
 pub use mirror::mirrored_headers;
+pub use oauth::{
+    DeviceLogin, LOGIN_TIME, LoginKey, LoginOptions, LoginStore, Logins, LogoutOutcome,
+    MemoryLogins, PendingLogin, StoredLogin, needs_login,
+};
 pub use process::start_time;
 pub use spawn::start_background;
 pub use subreaper::{adopt_orphans, end_leftovers};

@@ -1,6 +1,7 @@
 //! Removes the secrets of one server from every text that leaves this crate.
 
 use std::borrow::Cow;
+use std::sync::{PoisonError, RwLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -12,6 +13,8 @@ use serde_json::value::{RawValue, to_raw_value};
 const SHORTEST_SECRET: usize = 6;
 /// The same for lists, where a wrong mask would change a tool's description.
 const SHORTEST_CERTAIN: usize = 8;
+/// The number of tokens of a login that are masked. A server may repeat a token for a while after its renewal.
+const KEPT_TOKENS: usize = 8;
 /// The replacement of a secret.
 const MASK: &str = "***";
 
@@ -22,6 +25,8 @@ pub(crate) struct Redactor {
     values: Vec<String>,
     /// The exact values that are certainly secrets, longest first.
     certain: Vec<String>,
+    /// The newest tokens of the server's login, which change while the connection exists.
+    tokens: RwLock<Vec<String>>,
 }
 
 impl Redactor {
@@ -74,9 +79,26 @@ impl Redactor {
             .sort_by_key(|known| std::cmp::Reverse(known.len()));
     }
 
+    /// Adds a token of the server's login. It is masked everywhere from now on.
+    pub(crate) fn add_token(&self, token: &str) {
+        let is_known = |tokens: &[String]| tokens.iter().any(|known| known == token);
+        if token.len() < SHORTEST_SECRET || is_known(&self.tokens()) {
+            return;
+        }
+        let mut tokens = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+        if tokens.len() >= KEPT_TOKENS {
+            tokens.remove(0);
+        }
+        tokens.push(token.to_owned());
+    }
+
+    fn tokens(&self) -> std::sync::RwLockReadGuard<'_, Vec<String>> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Masks certain secrets in a text of the handshake.
     pub(crate) fn mask(&self, text: &mut String) {
-        for value in &self.certain {
+        for value in self.certain.iter().chain(self.tokens().iter()) {
             if text.contains(value.as_str()) {
                 *text = text.replace(value.as_str(), MASK);
             }
@@ -91,13 +113,15 @@ impl Redactor {
             text.contains(value.as_str()) || text.contains(escaped.trim_matches('"'))
         };
         // A character may be written as an escape, which only parsing reveals.
-        if self.certain.is_empty()
+        let tokens = self.tokens();
+        if (self.certain.is_empty() && tokens.is_empty())
             || !(text.contains("\\u")
                 || text.contains("\\/")
-                || self.certain.iter().any(is_written))
+                || self.certain.iter().chain(tokens.iter()).any(is_written))
         {
             return;
         }
+        drop(tokens);
         let Ok(read) = serde_json::from_str::<Value>(text) else {
             return;
         };
@@ -130,7 +154,7 @@ impl Redactor {
     /// Returns the text without secrets.
     pub(crate) fn clean<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut cleaned = Cow::Borrowed(text);
-        for value in &self.values {
+        for value in self.values.iter().chain(self.tokens().iter()) {
             if cleaned.contains(value.as_str()) {
                 cleaned = Cow::Owned(cleaned.replace(value.as_str(), MASK));
             }
@@ -140,7 +164,9 @@ impl Redactor {
 
     /// The length in bytes of the longest secret, which must be held back where a text is cut.
     pub(crate) fn longest(&self) -> usize {
-        self.values.first().map_or(0, String::len)
+        let longest = self.values.first().map_or(0, String::len);
+        let token = self.tokens().iter().map(String::len).max();
+        longest.max(token.unwrap_or(0))
     }
 }
 

@@ -321,7 +321,7 @@ async fn r_sec_01_redirects_are_followed_only_within_the_origin_and_once() {
 async fn http_trouble_has_its_own_reasons() {
     for (reply, reason, retryable) in [
         (Reply::status(401), Reason::LoginNeeded, false),
-        (Reply::status(403), Reason::LoginNeeded, false),
+        (Reply::status(403), Reason::AccessForbidden, false),
         (Reply::status(429), Reason::HttpStatus, true),
         (Reply::status(503), Reason::HttpStatus, true),
         (Reply::status(410), Reason::HttpStatus, false),

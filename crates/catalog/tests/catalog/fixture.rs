@@ -26,6 +26,7 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
             env: BTreeMap::new(),
             cwd: None,
         },
+        oauth: None,
         enabled: true,
         timeouts: Timeouts::default(),
         ttl: Duration::from_secs(300),

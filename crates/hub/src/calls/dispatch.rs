@@ -163,6 +163,7 @@ impl Inner {
         if let Some(present) = catalog.server(&entry.spec.name)
             && self.freshness(present).is_stale()
             && !self.failed_recently(present)
+            && !self.waits_for_login(present)
         {
             self.refresh_in_background(present.spec.clone(), trace);
         }
@@ -195,6 +196,9 @@ impl Inner {
             .send_checked(&entry.spec, &request.session, options, send)
             .await;
         self.record_result(slot, &hold, &result);
+        if let Err(error) = &result {
+            self.record_login_needed(&entry.spec, error);
+        }
         result.map_err(|error| with_effect(error, tool))
     }
 

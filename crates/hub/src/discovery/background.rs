@@ -23,6 +23,7 @@ impl Hub {
     pub fn session_started(&self) {
         self.inner.discovery.mark_needed();
         self.inner.discovery.take_deferred_session();
+        self.watch_logins();
         let setting = self.inner.settings.refresh_on_start;
         self.inner
             .refresh_matching_in_background(&self.catalog(), |entry| {
@@ -39,6 +40,7 @@ impl Hub {
     /// after their backoff if tools were needed before. Never blocks.
     pub fn refresh_stale_in_background(&self) {
         self.mark_stale();
+        self.watch_logins();
         let is_needed = self.inner.discovery.is_needed();
         self.inner
             .refresh_matching_in_background(&self.catalog(), |entry| {
@@ -88,7 +90,7 @@ impl Inner {
     ) {
         let specs = catalog
             .servers()
-            .filter(|entry| wanted(entry))
+            .filter(|entry| wanted(entry) && !self.waits_for_login(entry))
             .map(|entry| &entry.spec)
             .filter(|spec| self.starts_discovery(spec) && !self.is_paused(spec));
         let specs: Vec<_> = specs.cloned().collect();

@@ -6,6 +6,7 @@ mod discover_missing;
 mod fetch;
 mod freshness;
 mod learning;
+mod login_watch;
 mod offers;
 mod records;
 mod refresh;
@@ -68,6 +69,8 @@ pub(crate) struct DiscoveryScheduler {
     is_needed: AtomicBool,
     /// Whether a session was opened before the catalog was loaded.
     has_deferred_session: AtomicBool,
+    /// Whether a task waits for logins.
+    is_watching_logins: AtomicBool,
 }
 
 impl DiscoveryScheduler {
@@ -80,6 +83,7 @@ impl DiscoveryScheduler {
             admissions: Semaphore::new(CONCURRENT_ADMISSIONS),
             is_needed: AtomicBool::new(false),
             has_deferred_session: AtomicBool::new(false),
+            is_watching_logins: AtomicBool::new(false),
         }
     }
 
@@ -129,6 +133,11 @@ impl DiscoveryScheduler {
 
     fn is_needed(&self) -> bool {
         self.is_needed.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the caller is the first that watches logins.
+    fn begin_watching_logins(&self) -> bool {
+        !self.is_watching_logins.swap(true, Ordering::Relaxed)
     }
 
     fn defer_session(&self) {

@@ -30,6 +30,7 @@ impl Hub {
     /// Discovers the undiscovered servers in the background, each after its pause if it failed before. Never blocks.
     pub fn discover_unknown_in_background(&self) {
         self.inner.discovery.mark_needed();
+        self.watch_logins();
         let trace = TraceScope::new();
         for entry in self.catalog().servers() {
             let is_unknown = self.inner.freshness(entry) == Freshness::Unknown;
@@ -80,6 +81,9 @@ impl Inner {
     /// Whether a server may be tried again now. An attempt that did not finish, because its process ended, needs no
     /// pause.
     pub(crate) fn is_retry_due(&self, entry: &ServerEntry) -> bool {
+        if self.waits_for_login(entry) {
+            return false;
+        }
         let Some(failed_at) = failed_at(&entry.record) else {
             return true;
         };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pegboard_model::{Reason, ServerSpec, ShareScope, ToolError, ToolResult};
+use pegboard_model::{LoginState, Reason, ServerSpec, ShareScope, ToolError, ToolResult};
 use pegboard_upstream::{Connect, ConnectHint, MachineLoad, Upstream};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -154,6 +154,18 @@ impl Connect for PoolView {
         };
         let lease = self.connect_at(used, spec, hint, budget).await?;
         Ok(Arc::new(lease))
+    }
+
+    fn login_state(&self, spec: &ServerSpec, failure: Option<Reason>) -> Option<LoginState> {
+        self.connector.login_state(spec, failure)
+    }
+
+    fn login_version(&self, spec: &ServerSpec) -> Option<u64> {
+        self.connector.login_version(spec)
+    }
+
+    fn login_changes(&self) -> Option<watch::Receiver<u64>> {
+        self.connector.login_changes()
     }
 
     fn load(&self) -> MachineLoad {

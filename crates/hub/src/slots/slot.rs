@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pegboard_model::{ConfigHash, Limits, Reason, ServerName, Timestamp, ToolError, ToolResult};
+use pegboard_upstream::needs_login;
 use tokio::sync::{MutexGuard, Notify};
 use tokio::time::Instant;
 
@@ -199,8 +200,9 @@ impl ServerSlot {
     }
 
     pub(crate) fn record_failure(&self, config: &ConfigHash, error: &ToolError) {
-        // A cancelled start was stopped by the hub.
-        if error.reason != Reason::Cancelled {
+        // A cancelled start was stopped by the hub. A server that requires a login works; a pause would hide from the
+        // next caller what is needed.
+        if error.reason != Reason::Cancelled && !needs_login(error.reason) {
             lock(&self.failures).record(config, &error.message);
         }
     }

@@ -3,36 +3,22 @@
 //! A writer touches a small file, and waiting processes watch its folder. The database itself is not watched, because
 //! every line of activity would wake all of them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use notify::{RecursiveMode, Watcher as _};
 use tokio::sync::watch;
 
+use crate::folder_watch::FolderWatch;
 use crate::private_files;
 
-/// Polling interval of waiting processes if the system cannot watch folders.
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const FILE: &str = "inbox";
 
 pub(super) struct InboxNotifier {
     changes: Arc<watch::Sender<u64>>,
     folder: Option<PathBuf>,
     notifications: AtomicU64,
-    listener: Mutex<Listener>,
-}
-
-#[derive(Default)]
-enum Listener {
-    #[default]
-    None,
-    Watching {
-        _watcher: notify::RecommendedWatcher,
-    },
-    /// The system cannot watch the folder.
-    Polling,
+    listener: Mutex<Option<FolderWatch>>,
 }
 
 impl InboxNotifier {
@@ -77,50 +63,8 @@ impl InboxNotifier {
         let subscription = self.changes.subscribe();
         if let Some(folder) = &self.folder {
             let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-            if matches!(*listener, Listener::None) {
-                *listener = self.start_listening(folder);
-            }
+            listener.get_or_insert_with(|| FolderWatch::start(folder, &self.changes));
         }
         subscription
-    }
-
-    fn start_listening(&self, folder: &Path) -> Listener {
-        let changes = self.changes.clone();
-        let watching = private_files::ensure_folder(folder)
-            .map_err(notify::Error::io)
-            .and_then(|()| {
-                let mut watcher =
-                    notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                        if !event.is_ok_and(|event| event.kind.is_access()) {
-                            changes.send_modify(|count| *count += 1);
-                        }
-                    })?;
-                watcher.watch(folder, RecursiveMode::NonRecursive)?;
-                Ok(watcher)
-            });
-        match watching {
-            Ok(watcher) => Listener::Watching { _watcher: watcher },
-            Err(_) => {
-                self.poll();
-                Listener::Polling
-            }
-        }
-    }
-
-    /// Wakes the subscribers periodically, as long as the notifier exists.
-    fn poll(&self) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let changes = Arc::downgrade(&self.changes);
-        runtime.spawn(async move {
-            loop {
-                tokio::time::sleep(POLL_INTERVAL).await;
-                match changes.upgrade() {
-                    Some(changes) => changes.send_modify(|count| *count += 1),
-                    None => return,
-                }
-            }
-        });
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub(crate) enum Client {
 }
 
 /// A request to be sent.
+#[derive(Clone)]
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) url: &'a Url,
@@ -63,11 +65,7 @@ impl Clients {
         if let Some(client) = clients.get(&kind) {
             return Ok(Client::Remote(client.clone()));
         }
-        let client = build(&kind).map_err(|error| {
-            let why = cause(&error.without_url());
-            ToolError::new(Reason::TlsFailed, format!("cannot create an HTTP client: {why}"))
-                .with_remedy("Check that the system's trusted certificates are installed, or set `SSL_CERT_FILE`.")
-        })?;
+        let client = builder(&kind).build().map_err(|error| no_client(&error))?;
         if clients.len() < KEPT_CLIENTS {
             clients.insert(kind, client.clone());
         }
@@ -75,7 +73,7 @@ impl Clients {
     }
 }
 
-fn build(kind: &ClientKind) -> reqwest::Result<reqwest::Client> {
+fn builder(kind: &ClientKind) -> reqwest::ClientBuilder {
     static PROVIDER: Once = Once::new();
     // An error means that the host program has already chosen a provider, which is fine.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
@@ -92,7 +90,38 @@ fn build(kind: &ClientKind) -> reqwest::Result<reqwest::Client> {
     if kind.is_loopback {
         builder = builder.no_proxy();
     }
-    builder.build()
+    builder
+}
+
+/// Builds a client for one request of a login. It connects only to `addresses`, which were checked; a second name
+/// resolution cannot lead elsewhere. Without addresses, a proxy resolves the name.
+pub(crate) fn pinned_client(
+    host: &str,
+    addresses: &[SocketAddr],
+    is_tls: bool,
+    connect: Duration,
+) -> ToolResult<reqwest::Client> {
+    let kind = ClientKind {
+        is_tls,
+        is_loopback: !addresses.is_empty(),
+        connect,
+    };
+    let mut builder = builder(&kind).pool_max_idle_per_host(0);
+    if !addresses.is_empty() {
+        builder = builder.resolve_to_addrs(host, addresses);
+    }
+    builder.build().map_err(|error| no_client(&error))
+}
+
+fn no_client(error: &reqwest::Error) -> ToolError {
+    let why = cause(error);
+    ToolError::new(
+        Reason::TlsFailed,
+        format!("cannot create an HTTP client: {why}"),
+    )
+    .with_remedy(
+        "Check that the system's trusted certificates are installed, or set `SSL_CERT_FILE`.",
+    )
 }
 
 /// Sends a request. Returns when the head of the response has arrived.
@@ -140,6 +169,16 @@ pub(crate) enum ConnectionError {
 }
 
 impl ConnectionError {
+    /// Describes the failure without the URL.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::ConnectTimeout => "no connection in time".to_owned(),
+            Self::Connect(why) => format!("cannot be reached: {}", UntrustedText::new(why)),
+            Self::Tls(why) => format!("no trusted TLS connection: {}", UntrustedText::new(why)),
+            Self::Broken(why) => format!("broke the connection: {}", UntrustedText::new(why)),
+        }
+    }
+
     /// Creates the error for an established connection that broke.
     pub(crate) fn broken(error: &dyn Error) -> Self {
         Self::Broken(cause(error))

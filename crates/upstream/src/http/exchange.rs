@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pegboard_jsonrpc::{Message, RpcResponse, parse};
-use pegboard_model::{Limits, Reason, ToolError, ToolResult};
-use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
+use pegboard_model::{Limits, Reason, Secret, ToolError, ToolResult};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode, Url};
 
 use crate::byte_budget::ByteBudget;
@@ -20,6 +20,7 @@ use crate::http::retry_after::retry_delay;
 use crate::http::target::Target;
 use crate::inbound::Inbound;
 use crate::malformed::trim_bom;
+use crate::oauth::{BearerChallenge, Keeper};
 use crate::transport::ResponseSize;
 
 /// The longest session id that is accepted.
@@ -38,6 +39,8 @@ pub(crate) struct Channel {
     /// Budgets for the large responses of this server, and of all servers.
     pub(crate) response_bytes: [ByteBudget; 2],
     pub(crate) legacy_session: Mutex<LegacySession>,
+    /// The login whose token is sent; `None` if a token or header is configured.
+    pub(crate) login: Option<Arc<Keeper>>,
     /// What the handshake showed about the transport that the server speaks.
     pub(crate) clues: TransportClues,
 }
@@ -86,6 +89,7 @@ pub(crate) enum ExchangeError {
 }
 
 /// A request to be posted.
+#[derive(Clone)]
 pub(crate) struct PostRequest<'a> {
     pub(crate) id: u64,
     /// The serialized JSON-RPC request.
@@ -111,6 +115,13 @@ impl Channel {
     }
 
     async fn send(&self, request: Outgoing<'_>) -> ToolResult<Response> {
+        match &self.login {
+            Some(login) => Box::pin(self.send_with_login(login, request)).await,
+            None => self.send_plain(request).await,
+        }
+    }
+
+    async fn send_plain(&self, request: Outgoing<'_>) -> ToolResult<Response> {
         let Self {
             client,
             target,
@@ -119,6 +130,52 @@ impl Channel {
             ..
         } = self;
         send(client, request, target, *connect_time, errors).await
+    }
+
+    /// Sends a request with the token of the login. A server that answers 401 has not run the request, so it is sent
+    /// once more after the token was renewed.
+    async fn send_with_login(
+        &self,
+        login: &Arc<Keeper>,
+        request: Outgoing<'_>,
+    ) -> ToolResult<Response> {
+        let token = login.token().await?;
+        let again = request.clone();
+        let response = self
+            .send_plain(self.authorized(request, token.as_ref()))
+            .await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let challenge = BearerChallenge::of(response.headers());
+        let token = login.refused(token.as_ref(), challenge.as_ref()).await?;
+        let response = self
+            .send_plain(self.authorized(again, Some(&token)))
+            .await?;
+        match response.status() {
+            StatusCode::UNAUTHORIZED => Err(login.give_up(&token).await),
+            _ => Ok(response),
+        }
+    }
+
+    fn authorized<'a>(&self, request: Outgoing<'a>, token: Option<&Secret>) -> Outgoing<'a> {
+        Outgoing {
+            headers: self.with_token(request.headers, token),
+            ..request
+        }
+    }
+
+    /// Adds the token to the headers, and masks it in everything that the server says.
+    fn with_token(&self, mut headers: HeaderMap, token: Option<&Secret>) -> HeaderMap {
+        let Some(token) = token else {
+            return headers;
+        };
+        self.errors.redactor.add_token(token.reveal());
+        if let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", token.reveal())) {
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        headers
     }
 
     pub(crate) fn broken(&self, error: ConnectionError) -> ToolError {
@@ -220,6 +277,11 @@ impl Channel {
         let headers = self.message_headers(RequestHeaders::Session);
         let (client, target) = (self.client.clone(), self.target.clone());
         let (connect_time, errors) = (self.connect_time, self.errors.clone());
+        let token = self
+            .login
+            .as_ref()
+            .and_then(|login| login.token_without_renewal());
+        let headers = self.with_token(headers, token.as_ref());
         async move {
             let request = message_to(&target.url, message.into(), headers);
             let sending = send(&client, request, &target, connect_time, &errors);
@@ -256,8 +318,26 @@ impl Channel {
         }
     }
 
-    /// Sends a request and waits for its response.
+    /// Sends a request and waits for its response. A few servers report an invalid token in a response with HTTP 200;
+    /// then the token is renewed and the request sent once more, as after 401.
     pub(crate) async fn exchange(
+        self: &Arc<Self>,
+        post: PostRequest<'_>,
+    ) -> Result<RpcResponse, ExchangeError> {
+        let Some(login) = &self.login else {
+            return self.exchange_once(post).await;
+        };
+        let again = post.clone();
+        let response = self.exchange_once(post).await?;
+        if !matches!(&response, RpcResponse::Error(error) if names_invalid_token(error)) {
+            return Ok(response);
+        }
+        let token = login.token_without_renewal();
+        login.refused(token.as_ref(), None).await?;
+        self.exchange_once(again).await
+    }
+
+    async fn exchange_once(
         self: &Arc<Self>,
         post: PostRequest<'_>,
     ) -> Result<RpcResponse, ExchangeError> {
@@ -356,12 +436,7 @@ impl Channel {
     ) -> Result<RpcResponse, ExchangeError> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            let what = format_args!(
-                "at {} requires a login (HTTP {})",
-                self.target.shown(),
-                status.as_u16()
-            );
-            return Err(self.errors.error(Reason::LoginNeeded, what).into());
+            return Err(self.no_access(status, response).await.into());
         }
         let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
         let body = if body::kind(response) == ContentKind::Json && !is_temporary {
@@ -378,6 +453,11 @@ impl Channel {
         } else {
             body::preview(response).await
         };
+        if status == StatusCode::NOT_FOUND
+            && let Some(error) = self.hidden_login(response).await
+        {
+            return Err(error.into());
+        }
         let preview = self.errors.preview(&body);
         let what = format_args!("answered with HTTP {}: \"{preview}\"", status.as_u16());
         let mut error = self.errors.error(Reason::HttpStatus, what);
@@ -390,6 +470,60 @@ impl Channel {
             ));
         }
         Err(ExchangeError::Status(status, error))
+    }
+
+    /// Explains 401 and 403: a login is needed, more rights are needed, or no login helps.
+    async fn no_access(&self, status: StatusCode, response: &Response) -> ToolError {
+        let place = self.target.shown();
+        let challenge = BearerChallenge::of(response.headers());
+        if status == StatusCode::UNAUTHORIZED {
+            let is_configured = self.target.headers.contains_key(AUTHORIZATION);
+            return match is_configured {
+                true => self
+                    .errors
+                    .error(
+                        Reason::LoginNeeded,
+                        format_args!("at {place} does not accept the configured token (HTTP 401)"),
+                    )
+                    .with_remedy(
+                        "Set a valid `bearer` or header, for example with `pegboard secret set`.",
+                    ),
+                false => {
+                    let what = format_args!("at {place} requires a login (HTTP 401)");
+                    self.errors.error(Reason::LoginNeeded, what)
+                }
+            };
+        }
+        if let Some(challenge) = challenge.filter(BearerChallenge::is_insufficient_scope) {
+            let scopes = challenge.scopes();
+            return match &self.login {
+                Some(login) => login.more_rights(scopes).await,
+                None => self.errors.error(
+                    Reason::RightsNeeded,
+                    format_args!(
+                        "requires rights that the configured token lacks: {}",
+                        scopes.join(" ")
+                    ),
+                ),
+            };
+        }
+        if let Some(error) = self.hidden_login(response).await {
+            return error;
+        }
+        let what = format_args!("at {place} refuses access (HTTP 403)");
+        self.errors.error(Reason::AccessForbidden, what)
+    }
+
+    /// Some servers answer 403 or 404 where 401 is meant. They are recognised by a challenge, or by what they publish.
+    async fn hidden_login(&self, response: &Response) -> Option<ToolError> {
+        let login = self.login.as_ref()?;
+        let is_logged_in = login.token_without_renewal().is_some();
+        if is_logged_in {
+            return None;
+        }
+        let is_challenged = BearerChallenge::of(response.headers()).is_some();
+        let is_login = is_challenged || login.publishes_login().await;
+        is_login.then(|| login.login_needed())
     }
 
     fn remember_session(&self, response: &Response) {
@@ -407,6 +541,22 @@ impl Channel {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a JSON-RPC error says that the token is missing or invalid. Words alone are not enough, because a tool may
+/// speak of tokens as well: it must be the code of RFC 6750, or an error code that servers use for this.
+fn names_invalid_token(error: &pegboard_jsonrpc::RpcError) -> bool {
+    const CODE: &str = "invalid_token";
+    const ERROR_CODES: [i64; 3] = [401, -32001, -32401];
+    let words = error.message.to_ascii_lowercase();
+    let is_named = words.contains(CODE)
+        || error
+            .data
+            .as_deref()
+            .is_some_and(|data| data.contains(CODE));
+    let is_meant = words.contains("unauthorized")
+        || (words.contains("token") && (words.contains("invalid") || words.contains("expired")));
+    is_named || (is_meant && ERROR_CODES.contains(&error.code))
 }
 
 fn message_to(url: &Url, message: Bytes, headers: HeaderMap) -> Outgoing<'_> {

@@ -13,7 +13,7 @@ mod http1_connection;
 mod listen;
 mod loopback_pool;
 mod old_sse;
-mod response;
+pub(crate) mod response;
 mod retry_after;
 mod session;
 mod sse;

@@ -26,6 +26,7 @@ use crate::http::old_sse::{self, OpenFailure};
 use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::inbound::Inbound;
+use crate::oauth::Keeper;
 use crate::session::{Session, SessionConfig};
 
 /// How long the first call of a client waits for the stream on which the server may send requests.
@@ -41,6 +42,7 @@ pub(crate) struct HttpOpening<'a> {
     pub(crate) budget: Duration,
     pub(crate) connect_time: Duration,
     pub(crate) response_bytes: ByteBudget,
+    pub(crate) login: Option<Arc<Keeper>>,
     /// The transport that the configuration names.
     pub(crate) wire: HttpWire,
 }
@@ -68,6 +70,7 @@ impl HttpOpening<'_> {
         let channel = Channel {
             response_bytes: [of_server, self.response_bytes],
             client: self.client,
+            login: self.login,
             target: self.target,
             connect_time: self.connect_time,
             inbound: Arc::new(Inbound::new(self.setup.errors.clone(), self.logs)),

@@ -22,8 +22,10 @@ mod http;
 mod import;
 mod lines;
 mod messages;
+mod oauth;
 mod sealed;
 mod sse;
+mod sse_endpoint;
 mod tools;
 mod uris;
 
@@ -40,6 +42,9 @@ pub const TARGETS: &[Target] = &[
     target("server_lines", lines::server_lines),
     target("client_lines", client_lines::client_lines),
     target("sse", sse::events),
+    target("sse_endpoint", sse_endpoint::endpoint),
+    target("login_challenge", oauth::challenge),
+    target("login_metadata", oauth::metadata),
     target("jsonrpc", messages::envelope),
     target("client_message", messages::client_message),
     target("tools", tools::admission),

@@ -373,15 +373,12 @@ impl Reading<'_, '_> {
     fn draft(mut self, rules: ToolRules) -> Result<Draft, Problem> {
         let parts = std::mem::take(&mut self.parts);
         let at = self.at;
-        match parts.word {
-            Some(TransportWord::Internal) => {
-                return Err(self.broken(
-                    at,
-                    "it is a part of the client, not an MCP server",
-                    "nothing to do",
-                ));
-            }
-            _ => {}
+        if parts.word == Some(TransportWord::Internal) {
+            return Err(self.broken(
+                at,
+                "it is a part of the client, not an MCP server",
+                "nothing to do",
+            ));
         }
         let has_command = !parts.words.is_empty();
         let help = "fix the entry in the client's file";

@@ -31,7 +31,7 @@ pub(crate) struct SearchArgs {
     /// Rank by words alone, not by meaning
     #[arg(long = "words", conflicts_with = "forget")]
     pub(crate) words_only: bool,
-    /// Remember that these words mean this tool; later searches like this one prefer it
+    /// Remember that these words mean this tool
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["explain", "words_only", "limit", "forget"])]
     pub(crate) teach: Option<String>,
     /// Delete the search history (see the setting `remember_searches`)

@@ -111,7 +111,7 @@ impl Index {
             if let Some(slot) = slot.filter(|_| past.similarity > MEMORY_MIN_SIMILARITY) {
                 let above = past.similarity.min(1.0) - MEMORY_MIN_SIMILARITY;
                 let closeness = above / (1.0 - MEMORY_MIN_SIMILARITY);
-                *slot = slot.max(MEMORY_MAX * closeness * closeness);
+                *slot = slot.max(MEMORY_MAX * closeness.powi(3));
             }
         }
     }

@@ -110,9 +110,9 @@ pub(crate) const CONFIDENCE_OF_NAME: f32 = 0.9;
 
 /// Minimum similarity of a past query.
 pub(crate) const MEMORY_MIN_SIMILARITY: f32 = 0.5;
-/// Maximum bonus by the search history, for the same query. It falls with the square of the distance, so that the
-/// neighbours of a tool that was used keep their places for requests that are only similar.
-pub(crate) const MEMORY_MAX: f32 = 0.6;
+/// Maximum bonus by the search history, for the same query: more than meaning can add. It falls with the third power of
+/// the closeness, so that the neighbours of a used tool keep their places for requests that are only similar.
+pub(crate) const MEMORY_MAX: f32 = 0.8;
 
 /// Scores of name matches, above everything that words, meaning and search history can reach together.
 pub(crate) const EXACT_NAME: f32 = 100.0;

@@ -173,7 +173,7 @@ pub(super) struct TaughtSearch {
     tool: String,
 }
 
-/// Remembers which tool a query means, so that later searches for the like find it first.
+/// Remembers which tool a query means; later searches like it prefer that tool.
 #[utoipa::path(
     post,
     operation_id = "teachSearch",

@@ -141,7 +141,7 @@ fn row(rank: usize, query: &str, hit: &Hit<'_>) -> Markup {
 fn teach_button(query: &str, tool: &str) -> Markup {
     let body = serde_json::json!({"query": query, "tool": tool});
     html! {
-        button.slim type="button" data-call="POST /api/v1/search/teach" data-body=(body.to_string()) data-done="Later searches like this one find it first"
+        button.slim type="button" data-call="POST /api/v1/search/teach" data-body=(body.to_string()) data-done="Later searches like this one prefer it"
             data-admin aria-label=(format!("{} was the right one", line(tool))) { "This was the right one" }
     }
 }

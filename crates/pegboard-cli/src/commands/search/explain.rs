@@ -166,7 +166,7 @@ fn parts(why: &ScoreExplanation) -> Vec<String> {
             "{:+.3}  meaning (of 0.7: similarity {description:.2} to its description, {name:.2} to its name)",
             why.meaning
         )),
-        None => parts.push("        meaning: not encoded yet".to_owned()),
+        None => parts.push("meaning: not encoded yet".to_owned()),
     }
     let mut add = |part: f32, what: &str| {
         if part != 0.0 {

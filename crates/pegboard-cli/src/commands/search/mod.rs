@@ -31,7 +31,7 @@ pub(crate) struct SearchArgs {
     /// Rank by words alone, not by meaning
     #[arg(long = "words", conflicts_with = "forget")]
     pub(crate) words_only: bool,
-    /// Remember that these words mean this tool, so that later searches for the like find it first
+    /// Remember that these words mean this tool
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["explain", "words_only", "limit", "forget"])]
     pub(crate) teach: Option<String>,
     /// Delete the search history (see the setting `remember_searches`)
@@ -120,7 +120,7 @@ async fn teach(args: &SearchArgs, tool: &str, hub: &Hub, output: &Output) -> Com
     }
     let query = UntrustedText::new(&query).shortened(80);
     output.line(&format!(
-        "Searches like \u{201c}{query}\u{201d} now find {tool} first."
+        "Searches like \u{201c}{query}\u{201d} now prefer {tool}."
     ))
 }
 

@@ -24,6 +24,7 @@ mod policy;
 mod policy_explanation;
 mod references;
 mod regex_limits;
+mod scan;
 mod schema;
 mod schema_walk;
 mod sentence;
@@ -47,6 +48,9 @@ pub use glob::matches as matches_pattern;
 pub use offers::{OfferKey, admit_offers};
 pub use policy::{ANNOTATION_RULES, PolicyDecision, PolicySubject, decide, effective_policy};
 pub use policy_explanation::{ExplainedRule, PolicyExplanation, explain_decision};
+pub use scan::{
+    PeerTool, Peers, RULES, Rule, SCANNER_VERSION, ScanContext, rule, scan_definition, scan_text,
+};
 pub use signature::{signature, signature_of, type_summary};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
 pub use tokens::estimate_tokens;

@@ -18,6 +18,7 @@ mod policy_rules;
 mod reason;
 mod recorder;
 mod refresh;
+mod review;
 mod secret;
 mod secret_arguments;
 mod secret_patterns;
@@ -51,6 +52,9 @@ pub use recorder::{
     RequestFacts, RunFacts, SearchFacts, TransportKind, TurnFacts,
 };
 pub use refresh::{RefreshOnStart, StaleRefresh};
+pub use review::{
+    Finding, Review, ReviewDecision, ReviewKind, ReviewMode, ReviewState, Severity,
+};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, plaintext_secret, secret_arguments, secret_parts,

@@ -146,4 +146,8 @@ classes! {
     AWARE,
     /// `all subsequent`, `every response`.
     FUTURE,
+    /// `external`, `remote`.
+    EXTERNAL,
+    /// `endpoint`, `host`.
+    HOST,
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::classes::*;
 
-/// Words by class, in their base form. Regular inflections are found by [`classes_of`].
+/// Words by class, in their base form. Regular inflections are added to them.
 const WORDS: &[(Classes, &str)] = &[
     (
         IGNORE,
@@ -53,6 +53,8 @@ const WORDS: &[(Classes, &str)] = &[
     (CALL, "call invoke execute run"),
     (EARLIER, "previous above preceding foregoing earlier prior"),
     (NOTE_TO, "note notice reminder attention memo"),
+    (EXTERNAL, "external remote outside third-party unknown foreign offsite"),
+    (HOST, "endpoint host server service url site api website domain machine"),
     (DESTROY, "delete remove wipe erase destroy purge truncate"),
     (CONCEAL, "hide conceal withhold obscure"),
     (AWARE, "know aware knowing notice noticing told informed notified knowledge awareness see"),
@@ -106,7 +108,7 @@ const WORDS: &[(Classes, &str)] = &[
          phrases guardrail analyzes analyze analyzer scans scanner classifier identifies e.g eg attempts attempt \
          expected simulate simulates testing documentation readme docs scanned blocks sanitizes prevents protect \
          protects explains documents documented warns reports verifies validates legitimate lint linter flags audits \
-         describes describing notes attack attacks injection",
+         describes describing notes attack attacks injection whether illustrative",
     ),
     (
         SHELL,
@@ -159,15 +161,33 @@ const PAIRS: &[(Classes, &str)] = &[
 /// Longest word that is looked up.
 const WORD_MAX: usize = 24;
 
-static LEXICON: LazyLock<HashMap<&'static str, Classes>> = LazyLock::new(|| {
-    let mut lexicon = HashMap::new();
+/// The classes of a word with those of its base form, and the classes of exactly this form.
+type WordClasses = (Classes, Classes);
+
+/// All words with their regular inflections, so that each word of a text is looked up once.
+static LEXICON: LazyLock<HashMap<String, WordClasses>> = LazyLock::new(|| {
+    let mut lexicon: HashMap<String, WordClasses> = HashMap::new();
     for (classes, words) in WORDS {
         for word in words.split_whitespace() {
-            *lexicon.entry(word).or_insert(0) |= classes;
+            let (all, direct) = lexicon.entry(word.to_owned()).or_default();
+            *all |= classes;
+            *direct |= classes;
+            for form in inflections(word) {
+                lexicon.entry(form).or_default().0 |= classes;
+            }
         }
     }
     lexicon
 });
+
+fn inflections(word: &str) -> Vec<String> {
+    let stem = word.strip_suffix('e').unwrap_or(word);
+    let mut forms = vec![format!("{word}s"), format!("{word}es"), format!("{word}'s"), format!("{stem}ing"), format!("{stem}ed")];
+    if let Some(stem) = word.strip_suffix('y') {
+        forms.push(format!("{stem}ies"));
+    }
+    forms
+}
 
 static NEXT_WORDS: LazyLock<HashMap<&'static str, Vec<(&'static str, Classes)>>> =
     LazyLock::new(|| {
@@ -182,27 +202,12 @@ static NEXT_WORDS: LazyLock<HashMap<&'static str, Vec<(&'static str, Classes)>>>
         next
     });
 
-/// The classes of a word with those of its base form, and the classes of exactly this form.
-pub(super) fn classes_of(word: &str) -> (Classes, Classes) {
+/// Looks up a word. A word that is not listed has no class.
+pub(super) fn classes_of(word: &str) -> WordClasses {
     if word.len() > WORD_MAX {
         return (0, 0);
     }
-    let direct = LEXICON.get(word).copied().unwrap_or(0);
-    let stems = [("ies", "y"), ("es", ""), ("s", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"), ("'s", "")];
-    let ends_inflected = word.ends_with(['s', 'g', 'd']);
-    let mut classes = direct;
-    for (ending, base) in stems.into_iter().filter(|_| ends_inflected) {
-        let Some(stem) = word.strip_suffix(ending).filter(|stem| stem.len() > 2) else {
-            continue;
-        };
-        classes |= match base {
-            "" => LEXICON.get(stem),
-            base => LEXICON.get(format!("{stem}{base}").as_str()),
-        }
-        .copied()
-        .unwrap_or(0);
-    }
-    (classes, direct)
+    LEXICON.get(word).copied().unwrap_or_default()
 }
 
 /// The classes of a word together with the word after it.

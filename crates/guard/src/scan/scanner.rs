@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::encoded::{decoded, is_command};
 use super::matching::Sentences;
-use super::reveal::reveal;
+use super::reveal::{Hidden, reveal};
 use super::rules::{RULES, Rule, Test};
 use super::shadowing::Peers;
 use super::texts::{Text, visit};
@@ -71,7 +71,7 @@ pub fn scan_text(place: &str, text: &str, context: &ScanContext) -> Vec<Finding>
         findings: Vec::new(),
         names: NamesInText { own: Some(&context.own), local: None, others: Some(context.peers.names()), this: "" },
     };
-    scan.text(&Text { path: vec![place], text, is_key: false });
+    scan.text(&Text { path: &[place], text, is_key: false });
     scan.finish()
 }
 
@@ -81,12 +81,13 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn text(&mut self, text: &Text<'_>) {
+    fn text(&mut self, text: &Text<'_, '_>) {
         if self.findings.len() >= FINDINGS_MAX || text.text.len() < 2 {
             return;
         }
         let revealed = reveal(text.text);
-        for rule in RULES {
+        let has_hidden = revealed.hidden != Hidden::default();
+        for rule in RULES.iter().filter(|_| has_hidden) {
             if matches!(rule.test, Test::Characters(is_found) if is_found(revealed.hidden)) {
                 self.add(rule, rule.severity, text, &revealed.text);
             }
@@ -110,7 +111,7 @@ impl Scan<'_> {
         }
     }
 
-    fn words(&mut self, text: &Text<'_>, revealed: &str) {
+    fn words(&mut self, text: &Text<'_, '_>, revealed: &str) {
         // A shorter text cannot hold a phrase.
         if revealed.len() < 8 {
             return;
@@ -128,7 +129,7 @@ impl Scan<'_> {
         }
     }
 
-    fn template_tokens(&mut self, text: &Text<'_>, revealed: &str) {
+    fn template_tokens(&mut self, text: &Text<'_, '_>, revealed: &str) {
         if !revealed.contains(['<', '[']) {
             return;
         }
@@ -138,7 +139,7 @@ impl Scan<'_> {
     }
 
     /// The name of a parameter, split at its separators, as if it were a sentence.
-    fn parameter(&mut self, text: &Text<'_>, revealed: &str) {
+    fn parameter(&mut self, text: &Text<'_, '_>, revealed: &str) {
         const FILES: &[&str] = &["id_rsa", "ssh_key", "private_key_file", "etc_passwd", "env_file_content", "aws_credentials", "mcp_json", "system_prompt", "conversation_history", "chat_history"];
         const READING: &[&str] = &["content", "reading", "read", "dump", "contents", "full", "entire"];
         let name = revealed.replace(['-', ' ', '.'], "_");
@@ -149,7 +150,7 @@ impl Scan<'_> {
     }
 
     fn names_of_tool(&mut self, name: &str, description: &str, peers: &Peers) {
-        let place = Text { path: vec!["name"], text: name, is_key: false };
+        let place = Text { path: &["name"], text: name, is_key: false };
         if let Some(other) = peers.shadowed(name, description) {
             let excerpt = format!("{name}: like `{}` of server `{}`", other.name, other.server);
             self.add_by_id("shadowed-tool", &place, &excerpt);
@@ -160,14 +161,14 @@ impl Scan<'_> {
         }
     }
 
-    fn add_by_id(&mut self, id: &str, text: &Text<'_>, excerpt: &str) {
+    fn add_by_id(&mut self, id: &str, text: &Text<'_, '_>, excerpt: &str) {
         if let Some(rule) = super::rules::rule(id) {
             self.add(rule, rule.severity, text, excerpt);
         }
     }
 
     /// Adds a finding, once for each rule: the first and worst place is shown.
-    fn add(&mut self, rule: &'static Rule, severity: Severity, text: &Text<'_>, excerpt: &str) {
+    fn add(&mut self, rule: &'static Rule, severity: Severity, text: &Text<'_, '_>, excerpt: &str) {
         let finding = Finding {
             rule: rule.id.to_owned(),
             severity,
@@ -188,7 +189,7 @@ impl Scan<'_> {
         let is_clean = self.findings.iter().all(|finding| finding.severity == Severity::Note);
         if is_clean && notes >= NOTES_THAT_FLAG {
             let excerpts: Vec<String> = self.findings.iter().map(|finding| finding.excerpt.clone()).collect();
-            let text = Text { path: vec!["definition"], text: "", is_key: false };
+            let text = Text { path: &["definition"], text: "", is_key: false };
             self.add_by_id("combined-notes", &text, &excerpts.join(" / "));
         }
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -9,15 +9,15 @@ const PLACE_MAX: usize = 120;
 const LEVELS: usize = 64;
 
 /// A text of a definition.
-pub(super) struct Text<'a> {
+pub(super) struct Text<'p, 'a> {
     /// The path of the text, in parts.
-    pub(super) path: Vec<&'a str>,
+    pub(super) path: &'p [&'a str],
     pub(super) text: &'a str,
     /// Whether it is a key, that is, a name.
     pub(super) is_key: bool,
 }
 
-impl Text<'_> {
+impl Text<'_, '_> {
     /// Whether the text is in a schema.
     pub(super) fn in_schema(&self) -> bool {
         matches!(self.path.first(), Some(&("inputSchema" | "outputSchema" | "arguments")))
@@ -35,20 +35,20 @@ impl Text<'_> {
 }
 
 /// Visits every string and key of a value.
-pub(super) fn visit<'a>(value: &'a Value, see: &mut impl FnMut(Text<'a>)) {
+pub(super) fn visit<'a>(value: &'a Value, see: &mut impl FnMut(Text<'_, 'a>)) {
     walk(value, &mut Vec::new(), see);
 }
 
-fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, see: &mut impl FnMut(Text<'a>)) {
+fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, see: &mut impl FnMut(Text<'_, 'a>)) {
     if path.len() > LEVELS {
         return;
     }
     match value {
-        Value::String(text) => see(Text { path: path.clone(), text, is_key: false }),
+        Value::String(text) => see(Text { path, text, is_key: false }),
         Value::Array(items) => items.iter().for_each(|item| walk(item, path, see)),
         Value::Object(members) => {
             for (key, value) in members {
-                see(Text { path: path.clone(), text: key, is_key: true });
+                see(Text { path, text: key, is_key: true });
                 path.push(key);
                 walk(value, path, see);
                 path.pop();

@@ -112,8 +112,11 @@ fn push_chunk(
     names: NamesInText<'_>,
 ) {
     let is_edge = |character: char| !character.is_alphanumeric() && !matches!(character, '_' | '~' | '/' | '<' | '+' | '$');
-    let trimmed = chunk.trim_matches(is_edge);
-    let offset = start + (chunk.len() - chunk.trim_start_matches(is_edge).len());
+    let tail = chunk.trim_start_matches(is_edge);
+    // A dot at the start belongs to a name such as `.env`.
+    let dot = usize::from(!tail.is_empty() && chunk.get(..chunk.len() - tail.len()).is_some_and(|before| before.ends_with('.')));
+    let offset = start + chunk.len() - tail.len() - dot;
+    let trimmed = chunk.get(offset - start..).unwrap_or_default().trim_end_matches(is_edge);
     let after = text.get(start + chunk.len()..).and_then(|rest| rest.chars().next());
     let mut push = |classes: Classes, direct: Classes, from: usize, to: usize, first: bool| {
         words.push(Word { classes, sentence, start: from, end: to, direct, starts_clause: starts_clause && first });
@@ -228,6 +231,10 @@ fn complete(words: &mut [Word], text: &str, names: NamesInText<'_>) {
             let after = text.get(next.start..next.end).unwrap_or_default();
             let pair = pair_classes(own, after);
             word.classes |= pair;
+            if pair & SECRET != 0 {
+                // `access token` reads nothing.
+                word.classes &= !READ;
+            }
             next.classes |= pair & !(INSTEAD | OBLIGE | THIS_TOOL);
             if own.len() == 1 {
                 join(done, word, following, text);

@@ -22,6 +22,7 @@ mod http;
 mod import;
 mod lines;
 mod messages;
+mod scanner;
 mod sealed;
 mod sse;
 mod tools;
@@ -43,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     target("jsonrpc", messages::envelope),
     target("client_message", messages::client_message),
     target("tools", tools::admission),
+    target("scanner", scanner::scanning),
     target("arguments", arguments::validation),
     target("config_toml", config::toml),
     target("config_yaml", config::yaml),

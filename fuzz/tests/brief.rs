@@ -239,6 +239,6 @@ macro_rules! targets {
 }
 
 targets! {
-    server_lines client_lines sse jsonrpc client_message tools arguments config_toml config_yaml config_json client_file
-    client_import server_url resource_uri sealed_id http_request
+    server_lines client_lines sse jsonrpc client_message tools scanner arguments config_toml config_yaml config_json
+    client_file client_import server_url resource_uri sealed_id http_request
 }

@@ -7,6 +7,7 @@ use crate::agent::AGENT_KEYS;
 use crate::keys::{Key, table_schema, words};
 use crate::kinds::field_default;
 use crate::profile::PROFILE_KEYS;
+use crate::review_settings::REVIEW_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::tools::TOOL_KEYS;
@@ -27,6 +28,7 @@ pub fn schema() -> Value {
             },
             "settings": { "$ref": "#/$defs/settings" },
             "trace": { "$ref": "#/$defs/trace", "description": "Where spans are sent. Ignored in a project's file." },
+            "review": { "$ref": "#/$defs/review", "description": "Which definitions are held back until they are reviewed. Ignored in a project's file." },
             "agent": { "$ref": "#/$defs/agent", "description": "The model that `pegboard ask` uses. Ignored in a project's file." },
             "policies": {
                 "type": "object",
@@ -53,6 +55,7 @@ pub fn schema() -> Value {
             "settings": table_schema(SETTING_KEYS, field_default),
             "trace": table_schema(TRACE_KEYS, field_default),
             "profile": table_schema(PROFILE_KEYS, field_default),
+            "review": table_schema(REVIEW_KEYS, field_default),
             "agent": table_schema(AGENT_KEYS, field_default),
             "tool": table_schema(TOOL_KEYS, Key::written_default),
             "duration": {

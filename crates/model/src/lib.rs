@@ -53,7 +53,7 @@ pub use recorder::{
 };
 pub use refresh::{RefreshOnStart, StaleRefresh};
 pub use review::{
-    Finding, Review, ReviewDecision, ReviewKind, ReviewMode, ReviewState, Severity,
+    Finding, ResultScan, Review, ReviewDecision, ReviewKind, ReviewMode, ReviewState, Severity,
 };
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{

@@ -71,6 +71,22 @@ impl ReviewKind {
     }
 }
 
+impl ReviewKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Tool,
+        Self::Prompt,
+        Self::Resource,
+        Self::Template,
+        Self::Instructions,
+    ];
+
+    /// Parses the word of a kind.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
 /// The review state of one version of a definition. A version without a stored review is approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -150,6 +166,30 @@ impl ReviewMode {
             Self::Off => review.severity() == Some(Severity::Block),
             Self::Default => review.state != ReviewState::New,
             Self::Strict => true,
+        }
+    }
+}
+
+/// What happens to a result whose texts hide something or imitate a system message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResultScan {
+    /// Nothing.
+    Off,
+    /// The result is marked as suspicious.
+    #[default]
+    Mark,
+    /// The result is marked, and the hidden characters are escaped.
+    Neutralise,
+}
+
+impl ResultScan {
+    /// The word used in the configuration and in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Mark => "mark",
+            Self::Neutralise => "neutralise",
         }
     }
 }

@@ -102,7 +102,11 @@ fn labelled(args: &Args, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
             count.flagged += flagged;
         }
         let is_attack = row.label == "poisoned";
-        let may_list = if row.is_held_out { args.missed_held_out } else { args.missed };
+        let may_list = if row.is_held_out {
+            args.missed_held_out
+        } else {
+            args.missed
+        };
         if may_list && is_attack && flagged == 0 {
             let description: String = row.description.chars().take(300).collect();
             listed.push(format!("missed {}: {description:?} {findings:?}", row.name));
@@ -112,11 +116,22 @@ fn labelled(args: &Args, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
             listed.push(format!("false alarm {}: {}", row.name, reasons(&findings)));
         }
     }
-    writeln!(out, "{:<36} {:>6} {:>9} {:>9} {:>9}", "label", "rows", "flagged", "held out", "flagged")?;
+    writeln!(
+        out,
+        "{:<36} {:>6} {:>9} {:>9} {:>9}",
+        "label", "rows", "flagged", "held out", "flagged"
+    )?;
     for (label, count) in &counts {
         let rate = |flagged: usize, rows: usize| format!("{:.1} %", 100.0 * ratio(flagged, rows));
-        let (known, held) = (rate(count.flagged, count.rows), rate(count.held_out_flagged, count.held_out));
-        writeln!(out, "{label:<36} {:>6} {known:>9} {:>9} {held:>9}", count.rows, count.held_out)?;
+        let (known, held) = (
+            rate(count.flagged, count.rows),
+            rate(count.held_out_flagged, count.held_out),
+        );
+        writeln!(
+            out,
+            "{label:<36} {:>6} {known:>9} {:>9} {held:>9}",
+            count.rows, count.held_out
+        )?;
     }
     for line in listed {
         writeln!(out, "{line}")?;
@@ -131,7 +146,13 @@ fn ratio(part: usize, whole: usize) -> f64 {
 
 fn reasons(findings: &[Finding]) -> String {
     let line = |finding: &Finding| {
-        format!("{} ({}) at {}: {}", finding.rule, finding.severity.as_str(), finding.place, finding.excerpt)
+        format!(
+            "{} ({}) at {}: {}",
+            finding.rule,
+            finding.severity.as_str(),
+            finding.place,
+            finding.excerpt
+        )
     };
     findings.iter().map(line).collect::<Vec<_>>().join("; ")
 }
@@ -140,7 +161,9 @@ fn real(args: &Args, servers: &[RealServer], out: &mut impl Write) -> io::Result
     let (mut definitions, mut flagged, mut blocked) = (0, 0, 0);
     let mut took = Vec::new();
     for server in servers {
-        let others = servers.iter().filter(|other| args.together && other.name != server.name);
+        let others = servers
+            .iter()
+            .filter(|other| args.together && other.name != server.name);
         let peers = others.flat_map(|other| {
             other.tools.iter().map(|tool| PeerTool {
                 server: other.name.clone(),
@@ -148,8 +171,12 @@ fn real(args: &Args, servers: &[RealServer], out: &mut impl Write) -> io::Result
                 description: tool.description.clone(),
             })
         });
-        let own: Vec<(&str, &str)> = server.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
-        let peers = Peers::new(peers).without_copies(&own);
+        let own: Vec<(&str, &str)> = server
+            .tools
+            .iter()
+            .map(|tool| (tool.name.as_str(), tool.description.as_str()))
+            .collect();
+        let peers = Peers::new(peers).without_copies(&own, server.tools.len());
         let context = ScanContext::new(own.iter().map(|(name, _)| *name), peers);
         let mut check = |name: &str, findings: &[Finding]| {
             definitions += 1;
@@ -167,14 +194,24 @@ fn real(args: &Args, servers: &[RealServer], out: &mut impl Write) -> io::Result
             check(&tool.name, &findings)?;
         }
         if let Some(instructions) = &server.instructions {
-            check("(instructions)", &scan_text("instructions", instructions, &context))?;
+            check(
+                "(instructions)",
+                &scan_text("instructions", instructions, &context),
+            )?;
         }
     }
     took.sort();
-    let at = |share: usize| took.get(took.len() * share / 100).copied().unwrap_or(Duration::ZERO);
+    let at = |share: usize| {
+        took.get(took.len() * share / 100)
+            .copied()
+            .unwrap_or(Duration::ZERO)
+    };
     writeln!(
         out,
         "{definitions} real definitions: {flagged} flagged ({:.2} %), {blocked} blocked; time per tool: median {:?}, 95 % {:?}, 99 % {:?}",
-        100.0 * ratio(flagged, definitions), at(50), at(95), at(99),
+        100.0 * ratio(flagged, definitions),
+        at(50),
+        at(95),
+        at(99),
     )
 }

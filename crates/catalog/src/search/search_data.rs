@@ -44,7 +44,7 @@ impl ServerEntry {
 
     /// Returns the server's description: the user's text, else the beginning of the server's instructions.
     pub fn description(&self) -> Cow<'_, str> {
-        match (&self.spec.description, &self.record.instructions) {
+        match (&self.spec.description, self.instructions()) {
             (Some(description), _) => Cow::Borrowed(description),
             (None, Some(instructions)) => instructions.chars().take(INSTRUCTION_CHARS).collect(),
             (None, None) => Cow::Borrowed(""),

@@ -49,25 +49,46 @@ const WORDS: &[(Classes, &str)] = &[
         CHANGE,
         "change replace override modify alter swap substitute redirect reroute rewrite overwrite set switch",
     ),
-    (RUN, "run execute invoke call use launch trigger start perform eval"),
+    (
+        RUN,
+        "run execute invoke call use launch trigger start perform eval",
+    ),
     (CALL, "call invoke execute run"),
     (EARLIER, "previous above preceding foregoing earlier prior"),
     (NOTE_TO, "note notice reminder attention memo"),
-    (EXTERNAL, "external remote outside third-party unknown foreign offsite"),
-    (HOST, "endpoint host server service url site api website domain machine"),
+    (
+        EXTERNAL,
+        "external remote outside third-party unknown foreign offsite",
+    ),
+    (
+        HOST,
+        "endpoint host server service url site api website domain machine",
+    ),
     (DESTROY, "delete remove wipe erase destroy purge truncate"),
     (CONCEAL, "hide conceal withhold obscure"),
-    (AWARE, "know aware knowing notice noticing told informed notified knowledge awareness see"),
+    (
+        AWARE,
+        "know aware knowing notice noticing told informed notified knowledge awareness see",
+    ),
     (INSTALL, "install download import clone pull"),
     (
         TELL,
         "mention tell inform reveal disclose notify say explain alert warn show expose discuss acknowledge indicate \
          communicate announce let telling informing notifying",
     ),
-    (NOT, "not never without avoid no cannot dont don't won't mustn't shouldn't refrain nor neither"),
-    (USER, "user human person customer operator them owner people anyone anybody client"),
+    (
+        NOT,
+        "not never without avoid no cannot dont don't won't mustn't shouldn't refrain nor neither",
+    ),
+    (
+        USER,
+        "user human person customer operator them owner people anyone anybody client",
+    ),
     (YOU, "you your yourself yours"),
-    (MODEL, "assistant model ai llm agent claude gpt chatgpt copilot cursor gemini chatbot bot"),
+    (
+        MODEL,
+        "assistant model ai llm agent claude gpt chatgpt copilot cursor gemini chatbot bot",
+    ),
     (
         COVERT,
         "silently secretly covertly quietly discreetly stealthily invisibly unnoticed surreptitiously \
@@ -78,7 +99,10 @@ const WORDS: &[(Classes, &str)] = &[
         "must always should required require requires mandatory ensure need shall obligatory essential crucial \
          critical important imperative compulsory necessary please sure never",
     ),
-    (ORDER, "before after first prior whenever upon afterwards beforehand immediately then prerequisite following"),
+    (
+        ORDER,
+        "before after first prior whenever upon afterwards beforehand immediately then prerequisite following",
+    ),
     (ALSO, "also additionally copy too furthermore moreover plus"),
     (
         SECRET,
@@ -95,12 +119,21 @@ const WORDS: &[(Classes, &str)] = &[
         TARGET,
         "recipient destination account amount receiver iban payee wallet beneficiary payment transfer",
     ),
-    (TOOL_WORD, "tool function server mcp plugin operation action method operations endpoint"),
+    (
+        TOOL_WORD,
+        "tool function server mcp plugin operation action method operations endpoint",
+    ),
     (ANY, "any every all other each another whatever"),
     (INVOKED, "called invoked used executed triggered"),
     (INSTEAD, "supersede"),
-    (APPROVAL, "approved approval review reviewed approving post-approval accepted installed installation"),
-    (CONSENT, "confirmation consent approval confirming asking prompting"),
+    (
+        APPROVAL,
+        "approved approval review reviewed approving post-approval accepted installed installation",
+    ),
+    (
+        CONSENT,
+        "confirmation consent approval confirming asking prompting",
+    ),
     (REGARDLESS, "regardless irrespective notwithstanding"),
     (
         DESCRIBES,
@@ -114,48 +147,126 @@ const WORDS: &[(Classes, &str)] = &[
         SHELL,
         "curl wget chmod bash powershell netcat sudo rm mkfifo ncat shell sh crontab",
     ),
-    (THREAT, "otherwise crash blocked fail failure terminated violate penalty break"),
+    (
+        THREAT,
+        "otherwise crash blocked fail failure terminated violate penalty break",
+    ),
     (
         DATA,
         "result results content contents message messages data copy everything file files details information \
          documents emails history input inputs what",
     ),
-    (PREFER, "prefer preferred best superior favor prioritize priority recommended better"),
+    (
+        PREFER,
+        "prefer preferred best superior favor prioritize priority recommended better",
+    ),
     (WHEN, "if when once whenever while during"),
-    (ALLOWED, "allowed authorized permitted authorised granted entitled"),
-    (PRIVILEGE, "privilege privileged privileges admin root administrator unrestricted elevated superuser"),
+    (
+        ALLOWED,
+        "allowed authorized permitted authorised granted entitled",
+    ),
+    (
+        PRIVILEGE,
+        "privilege privileged privileges admin root administrator unrestricted elevated superuser",
+    ),
     (PRETEND, "pretend disguise masquerade impersonate"),
-    (WISH, "ask asks asked request requests requested input query specify specified wants want says said provided intent choice preference instruction instructions instructed"),
+    (
+        WISH,
+        "ask asks asked request requests requested input query specify specified wants want says said provided intent choice preference instruction instructions instructed",
+    ),
 ];
 
 /// Classes of two words in sequence.
 const PAIRS: &[(Classes, &str)] = &[
-    (SECRET, "api key|api keys|private key|private keys|ssh key|ssh keys|access key|access keys|secret key"),
-    (SECRET, "environment variable|environment variables|env vars|env variables|private information|personal information"),
-    (SECRET, "private data|personal data|sensitive data|sensitive information|credit card|session token|seed phrase"),
-    (SECRET, "auth token|auth tokens|access token|access tokens|login details|bearer token|session cookies"),
-    (SECRET, "master password|account balance|config file|configuration file|secret keys|encryption key|signing key"),
-    (CONTEXT, "system prompt|system prompts|conversation history|chat history|message history|system instructions"),
-    (CONTEXT, "hidden instructions|entire conversation|full conversation|previous messages|whole conversation"),
-    (CONTEXT, "system message|initial instructions|conversation context|chat context|prior messages|previous conversation"),
-    (CONTEXT, "internal instructions|chat logs|last messages|developer message"),
-    (OUTSIDE, "external host|external server|external endpoint|remote server|remote host|external url|external service"),
-    (OUTSIDE, "external address|remote endpoint|external system|our server|external api|unknown server"),
-    (THIS_TOOL, "this tool|this function|this helper|this operation|this server|this action"),
+    (
+        SECRET,
+        "api key|api keys|private key|private keys|ssh key|ssh keys|access key|access keys|secret key",
+    ),
+    (
+        SECRET,
+        "environment variable|environment variables|env vars|env variables|private information|personal information",
+    ),
+    (
+        SECRET,
+        "private data|personal data|sensitive data|sensitive information|credit card|session token|seed phrase",
+    ),
+    (
+        SECRET,
+        "auth token|auth tokens|access token|access tokens|login details|bearer token|session cookies",
+    ),
+    (
+        SECRET,
+        "master password|account balance|config file|configuration file|secret keys|encryption key|signing key",
+    ),
+    (
+        CONTEXT,
+        "system prompt|system prompts|conversation history|chat history|message history|system instructions",
+    ),
+    (
+        CONTEXT,
+        "hidden instructions|entire conversation|full conversation|previous messages|whole conversation",
+    ),
+    (
+        CONTEXT,
+        "system message|initial instructions|conversation context|chat context|prior messages|previous conversation",
+    ),
+    (
+        CONTEXT,
+        "internal instructions|chat logs|last messages|developer message",
+    ),
+    (
+        OUTSIDE,
+        "external host|external server|external endpoint|remote server|remote host|external url|external service",
+    ),
+    (
+        OUTSIDE,
+        "external address|remote endpoint|external system|our server|external api|unknown server",
+    ),
+    (
+        THIS_TOOL,
+        "this tool|this function|this helper|this operation|this server|this action",
+    ),
     (PRETEND, "as if|as though"),
     (REGARDLESS, "no matter|even if|even when|even though"),
     (INSTEAD, "instead of|in place|in favor"),
-    (UNASKED, "no confirmation|without confirmation|without asking|without approval|without consent|without prompting"),
-    (UNASKED, "without confirming|no approval|skip confirmation|bypass confirmation|bypass approval|skip approval"),
-    (OBLIGE, "make sure|be sure|have to|has to|needs to|need to|required to"),
+    (
+        UNASKED,
+        "no confirmation|without confirmation|without asking|without approval|without consent|without prompting",
+    ),
+    (
+        UNASKED,
+        "without confirming|no approval|skip confirmation|bypass confirmation|bypass approval|skip approval",
+    ),
+    (
+        OBLIGE,
+        "make sure|be sure|have to|has to|needs to|need to|required to",
+    ),
     (OUTSIDE, "attacker controlled|command and|control server"),
     (ANY, "any other|all other|every other"),
-    (EXCUSE, "for compliance|for audit|for auditing|for security|for verification|for logging|for legal|for regulatory"),
-    (EXCUSE, "compliance reasons|compliance purposes|security policy|security reasons|audit purposes|for backup|for monitoring"),
-    (EXCUSE, "for validation|for authentication|for authorization|for safety|for debugging|for telemetry|quality assurance"),
-    (FUTURE, "all subsequent|all future|every subsequent|every future|future calls|subsequent calls|each subsequent"),
-    (FUTURE, "every response|every message|each response|all responses|all messages|every request|every call"),
-    (PERSONA, "are now|from now|act as|new instructions|developer mode|your new|jailbreak mode"),
+    (
+        EXCUSE,
+        "for compliance|for audit|for auditing|for security|for verification|for logging|for legal|for regulatory",
+    ),
+    (
+        EXCUSE,
+        "compliance reasons|compliance purposes|security policy|security reasons|audit purposes|for backup|for monitoring",
+    ),
+    (
+        EXCUSE,
+        "for validation|for authentication|for authorization|for safety|for debugging|for telemetry|quality assurance",
+    ),
+    (
+        FUTURE,
+        "all subsequent|all future|every subsequent|every future|future calls|subsequent calls|each subsequent",
+    ),
+    (
+        FUTURE,
+        "every response|every message|each response|all responses|all messages|every request|every call",
+    ),
+    (
+        PERSONA,
+        "are now|from now|act as|new instructions|developer mode|your new|jailbreak mode",
+    ),
 ];
 
 /// Longest word that is looked up.
@@ -182,7 +293,13 @@ static LEXICON: LazyLock<HashMap<String, WordClasses>> = LazyLock::new(|| {
 
 fn inflections(word: &str) -> Vec<String> {
     let stem = word.strip_suffix('e').unwrap_or(word);
-    let mut forms = vec![format!("{word}s"), format!("{word}es"), format!("{word}'s"), format!("{stem}ing"), format!("{stem}ed")];
+    let mut forms = vec![
+        format!("{word}s"),
+        format!("{word}es"),
+        format!("{word}'s"),
+        format!("{stem}ing"),
+        format!("{stem}ed"),
+    ];
     if let Some(stem) = word.strip_suffix('y') {
         forms.push(format!("{stem}ies"));
     }

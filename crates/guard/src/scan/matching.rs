@@ -32,7 +32,11 @@ impl<'a> Sentences<'a> {
         let sentences = words.chunk_by(|one, other| one.sentence == other.sentence);
         let sentences: Vec<_> = sentences.map(|words| (words, union(words))).collect();
         let all = sentences.iter().fold(0, |all, (_, classes)| all | classes);
-        Self { words, sentences, all }
+        Self {
+            words,
+            sentences,
+            all,
+        }
     }
 
     pub(super) fn find(&self, shape: &Shape, in_schema: bool) -> Option<Match> {
@@ -43,19 +47,30 @@ impl<'a> Sentences<'a> {
                 if !has_all(self.all, needed.clone()) {
                     return None;
                 }
-                let candidates = self.sentences.iter().filter(|(_, classes)| has_all(*classes, needed.clone()));
-                candidates.map(|(words, _)| near(words, steps)).find_map(|found| found)
+                let candidates = self
+                    .sentences
+                    .iter()
+                    .filter(|(_, classes)| has_all(*classes, needed.clone()));
+                candidates
+                    .map(|(words, _)| near(words, steps))
+                    .find_map(|found| found)
             }
             Shape::Together(classes) => {
                 let has = |(_, of): &&(&[Word], Classes)| has_all(*of, classes.iter().copied());
-                self.sentences.iter().find(has).and_then(|(words, _)| whole(words, words))
+                self.sentences
+                    .iter()
+                    .find(has)
+                    .and_then(|(words, _)| whole(words, words))
             }
             Shape::Across(classes) => {
                 let first = *classes.first()?;
                 if !has_all(self.all, classes.iter().copied()) {
                     return None;
                 }
-                let at = self.words.iter().position(|word| word.classes & first != 0)?;
+                let at = self
+                    .words
+                    .iter()
+                    .position(|word| word.classes & first != 0)?;
                 let found = self.words.get(at..)?;
                 whole(found, self.words.get(..at)?)
             }
@@ -69,13 +84,20 @@ fn has_all(classes: Classes, mut needed: impl Iterator<Item = Classes>) -> bool 
 
 fn whole(words: &[Word], before: &[Word]) -> Option<Match> {
     let (first, last) = (words.first()?, words.last()?);
-    Some(Match { start: first.start, end: last.end, is_quoted: union(before) & DESCRIBES != 0 })
+    Some(Match {
+        start: first.start,
+        end: last.end,
+        is_quoted: union(before) & DESCRIBES != 0,
+    })
 }
 
 /// Finds the steps in order. Each is searched in the window after the one before it.
 fn near(words: &[Word], steps: &[(Classes, usize)]) -> Option<Match> {
     let ((first, _), rest) = steps.split_first()?;
-    let starts = words.iter().enumerate().filter(|(_, word)| word.classes & first != 0);
+    let starts = words
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| word.classes & first != 0);
     for (start, _) in starts {
         if first & (NOT | PROHIBIT) == 0 && is_negated(words, start) {
             continue;
@@ -83,7 +105,11 @@ fn near(words: &[Word], steps: &[(Classes, usize)]) -> Option<Match> {
         if let Some(end) = follow(words, start, rest) {
             let (from, to) = (words.get(start)?, words.get(end)?);
             let is_quoted = union(words.get(..start)?) & DESCRIBES != 0;
-            return Some(Match { start: from.start, end: to.end, is_quoted });
+            return Some(Match {
+                start: from.start,
+                end: to.end,
+                is_quoted,
+            });
         }
     }
     None

@@ -8,6 +8,7 @@ mod classes;
 mod encoded;
 mod lexicon;
 mod matching;
+mod page;
 mod places;
 mod reveal;
 mod rules;
@@ -16,6 +17,7 @@ mod shadowing;
 mod texts;
 mod words;
 
+pub use page::rules_page;
 pub use rules::{RULES, Rule, rule};
 pub use scanner::{SCANNER_VERSION, ScanContext, scan_definition, scan_text};
 pub use shadowing::{PeerTool, Peers};

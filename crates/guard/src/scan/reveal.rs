@@ -40,11 +40,18 @@ pub(super) struct Revealed<'a> {
 
 /// Reveals a text. ASCII text without control characters is only put into lower case.
 pub(super) fn reveal(text: &str) -> Revealed<'_> {
-    let mut hidden = Hidden { padded: is_padded(text), ..Hidden::default() };
+    let mut hidden = Hidden {
+        padded: is_padded(text),
+        ..Hidden::default()
+    };
     let is_plain = |byte: u8| byte >= 0x20 && byte != 0x7f || matches!(byte, b'\n' | b'\t' | b'\r');
     if text.is_ascii() && text.bytes().all(is_plain) {
         let has_upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
-        let text = if has_upper { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) };
+        let text = if has_upper {
+            Cow::Owned(text.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(text)
+        };
         return Revealed { text, hidden };
     }
     let visible = visible(text, &mut hidden);
@@ -76,7 +83,9 @@ fn visible(text: &str, hidden: &mut Hidden) -> String {
             }
             '\u{e0000}'..='\u{e007f}' => {
                 hidden.tags = true;
-                if let Some(decoded) = char::from_u32(u32::from(character) - 0xe0000).filter(char::is_ascii) {
+                if let Some(decoded) =
+                    char::from_u32(u32::from(character) - 0xe0000).filter(char::is_ascii)
+                {
                     out.push(if decoded.is_control() { ' ' } else { decoded });
                 }
                 true
@@ -95,10 +104,25 @@ fn visible(text: &str, hidden: &mut Hidden) -> String {
                 continue;
             }
             '\u{feff}' if out.is_empty() => continue,
-            '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{ad}'
-            | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{3164}' | '\u{ffa0}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' => {
+            '\u{200b}'..='\u{200f}'
+            | '\u{2060}'..='\u{2064}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'
+            | '\u{1160}'
+            | '\u{17b4}'
+            | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{2800}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{e0100}'..='\u{e01ef}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}' => {
                 // A soft hyphen in a long word is typography.
                 hidden.invisible |= character != '\u{ad}';
                 true
@@ -139,8 +163,13 @@ fn is_rtl(character: char) -> bool {
 
 /// Whether a joiner between two characters is part of the writing: in emoji, and in Arabic and Indic scripts.
 fn joins(previous: char, next: char) -> bool {
-    let is_script = |character: char| matches!(u32::from(character), 0x600..=0xdff | 0x1780..=0x17ff);
-    let is_emoji = |character: char| is_symbol(character) && !character.is_ascii() || character == '\u{fe0f}' || matches!(u32::from(character), 0x1f3fb..=0x1f3ff | 0xe007f);
+    let is_script =
+        |character: char| matches!(u32::from(character), 0x600..=0xdff | 0x1780..=0x17ff);
+    let is_emoji = |character: char| {
+        is_symbol(character) && !character.is_ascii()
+            || character == '\u{fe0f}'
+            || matches!(u32::from(character), 0x1f3fb..=0x1f3ff | 0xe007f)
+    };
     (is_emoji(previous) && is_emoji(next)) || (is_script(previous) && is_script(next))
 }
 
@@ -168,7 +197,10 @@ fn push_latin(out: &mut String, word: &str, hidden: &mut Hidden) {
     }
     let is_foreign = |character: char| matches!(u32::from(character), 0x370..=0x3bb | 0x3bd..=0x52f | 0x2d00..=0x2dff | 0x13a0..=0x13ff);
     let latin = word.chars().filter(char::is_ascii_alphabetic).count();
-    let foreign = word.chars().filter(|character| is_foreign(*character)).count();
+    let foreign = word
+        .chars()
+        .filter(|character| is_foreign(*character))
+        .count();
     // One letter alone may replace a part of a spaced-out word.
     let is_single = foreign == 1 && word.chars().count() == 1;
     if foreign == 0 || (latin < 2 && !is_single) {
@@ -216,20 +248,37 @@ mod tests {
 
     #[test]
     fn r_scan_01_hidden_text_is_revealed() {
-        check("Add\u{e0052}\u{e0055}\u{e004e}", "addrun", |hidden| hidden.tags);
+        check("Add\u{e0052}\u{e0055}\u{e004e}", "addrun", |hidden| {
+            hidden.tags
+        });
         check("ig\u{200b}nore", "ignore", |hidden| hidden.invisible);
         check("a\u{202e}b", "ab", |hidden| hidden.bidi);
         check("a\u{e000}b", "ab", |hidden| hidden.private);
         check("a\u{1b}[0m", "a[0m", |hidden| hidden.control);
         check("ignоre", "ignore", |hidden| hidden.mixed);
-        check("ｉｇｎｏｒｅ", "ignore", |hidden| hidden == Hidden::default());
-        check(&format!("a{}", "\u{fe00}".repeat(9)), "a", |hidden| hidden.message);
-        check(&format!("a{}b", " ".repeat(80)), &format!("a{}b", " ".repeat(80)), |hidden| hidden.padded);
+        check("ｉｇｎｏｒｅ", "ignore", |hidden| {
+            hidden == Hidden::default()
+        });
+        check(&format!("a{}", "\u{fe00}".repeat(9)), "a", |hidden| {
+            hidden.message
+        });
+        check(
+            &format!("a{}b", " ".repeat(80)),
+            &format!("a{}b", " ".repeat(80)),
+            |hidden| hidden.padded,
+        );
     }
 
     #[test]
     fn r_scan_01_writing_that_needs_invisible_characters_is_clean() {
-        for text in ["👨\u{200d}👩\u{200d}👧 ❤\u{fe0f} 1\u{fe0f}\u{20e3}", "می\u{200c}خواهم", "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", "\u{feff}Zürich", "5 µs, Δt", "Привет мир"] {
+        for text in [
+            "👨\u{200d}👩\u{200d}👧 ❤\u{fe0f} 1\u{fe0f}\u{20e3}",
+            "می\u{200c}خواهم",
+            "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+            "\u{feff}Zürich",
+            "5 µs, Δt",
+            "Привет мир",
+        ] {
             assert_eq!(reveal(text).hidden, Hidden::default(), "{text}");
         }
     }

@@ -23,7 +23,19 @@ const EXCERPT_MAX: usize = 160;
 /// Different notes that together become a flag.
 const NOTES_THAT_FLAG: usize = 2;
 /// Tokens of chat templates.
-const TEMPLATE_TOKENS: &[&str] = &["<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "[inst]", "<<sys>>", "<|endoftext|>", "<|start_header_id|>", "<start_of_turn>", "<|eot_id|>"];
+const TEMPLATE_TOKENS: &[&str] = &[
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|system|>",
+    "<|user|>",
+    "<|assistant|>",
+    "[inst]",
+    "<<sys>>",
+    "<|endoftext|>",
+    "<|start_header_id|>",
+    "<start_of_turn>",
+    "<|eot_id|>",
+];
 
 /// What surrounds a definition.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +70,12 @@ pub fn scan_definition(definition: &str, context: &ScanContext) -> Vec<Finding> 
     });
     let mut scan = Scan {
         findings: Vec::new(),
-        names: NamesInText { own: Some(&context.own), local: Some(&local), others: Some(context.peers.names()), this: &name },
+        names: NamesInText {
+            own: Some(&context.own),
+            local: Some(&local),
+            others: Some(context.peers.names()),
+            this: &name,
+        },
     };
     visit(&value, &mut |text| scan.text(&text));
     scan.names_of_tool(field("name"), field("description"), &context.peers);
@@ -69,9 +86,18 @@ pub fn scan_definition(definition: &str, context: &ScanContext) -> Vec<Finding> 
 pub fn scan_text(place: &str, text: &str, context: &ScanContext) -> Vec<Finding> {
     let mut scan = Scan {
         findings: Vec::new(),
-        names: NamesInText { own: Some(&context.own), local: None, others: Some(context.peers.names()), this: "" },
+        names: NamesInText {
+            own: Some(&context.own),
+            local: None,
+            others: Some(context.peers.names()),
+            this: "",
+        },
     };
-    scan.text(&Text { path: &[place], text, is_key: false });
+    scan.text(&Text {
+        path: &[place],
+        text,
+        is_key: false,
+    });
     scan.finish()
 }
 
@@ -104,7 +130,11 @@ impl Scan<'_> {
             let before = self.findings.len();
             let lower = plain.to_lowercase();
             self.words(text, &lower);
-            let is_found = self.findings.split_off(before).iter().any(|found| found.severity > Severity::Note);
+            let is_found = self
+                .findings
+                .split_off(before)
+                .iter()
+                .any(|found| found.severity > Severity::Note);
             if is_found || is_command(&plain) {
                 self.add_by_id("encoded-payload", text, &plain);
             }
@@ -119,10 +149,18 @@ impl Scan<'_> {
         let split = words(revealed, self.names);
         let sentences = Sentences::new(&split);
         for rule in RULES {
-            let Test::Words(shapes) = &rule.test else { continue };
-            let found = shapes.iter().find_map(|shape| sentences.find(shape, text.in_schema()));
+            let Test::Words(shapes) = &rule.test else {
+                continue;
+            };
+            let found = shapes
+                .iter()
+                .find_map(|shape| sentences.find(shape, text.in_schema()));
             if let Some(found) = found {
-                let severity = if found.is_quoted && rule.may_be_quoted { Severity::Note } else { rule.severity };
+                let severity = if found.is_quoted && rule.may_be_quoted {
+                    Severity::Note
+                } else {
+                    rule.severity
+                };
                 let excerpt = revealed.get(found.start..found.end).unwrap_or(revealed);
                 self.add(rule, severity, text, excerpt);
             }
@@ -133,15 +171,31 @@ impl Scan<'_> {
         if !revealed.contains(['<', '[']) {
             return;
         }
-        if let Some(token) = TEMPLATE_TOKENS.iter().find(|token| revealed.contains(**token)) {
+        if let Some(token) = TEMPLATE_TOKENS
+            .iter()
+            .find(|token| revealed.contains(**token))
+        {
             self.add_by_id("chat-template", text, token);
         }
     }
 
     /// The name of a parameter, split at its separators, as if it were a sentence.
     fn parameter(&mut self, text: &Text<'_, '_>, revealed: &str) {
-        const FILES: &[&str] = &["id_rsa", "ssh_key", "private_key_file", "etc_passwd", "env_file_content", "aws_credentials", "mcp_json", "system_prompt", "conversation_history", "chat_history"];
-        const READING: &[&str] = &["content", "reading", "read", "dump", "contents", "full", "entire"];
+        const FILES: &[&str] = &[
+            "id_rsa",
+            "ssh_key",
+            "private_key_file",
+            "etc_passwd",
+            "env_file_content",
+            "aws_credentials",
+            "mcp_json",
+            "system_prompt",
+            "conversation_history",
+            "chat_history",
+        ];
+        const READING: &[&str] = &[
+            "content", "reading", "read", "dump", "contents", "full", "entire",
+        ];
         let name = revealed.replace(['-', ' ', '.'], "_");
         let names_file = FILES.iter().any(|file| name.contains(file));
         if names_file && READING.iter().any(|word| name.contains(word)) {
@@ -150,13 +204,20 @@ impl Scan<'_> {
     }
 
     fn names_of_tool(&mut self, name: &str, description: &str, peers: &Peers) {
-        let place = Text { path: &["name"], text: name, is_key: false };
+        let place = Text {
+            path: &["name"],
+            text: name,
+            is_key: false,
+        };
         if let Some(other) = peers.shadowed(name, description) {
             let excerpt = format!("{name}: like `{}` of server `{}`", other.name, other.server);
             self.add_by_id("shadowed-tool", &place, &excerpt);
         }
         if let Some(other) = peers.look_alike(name) {
-            let excerpt = format!("{name}: looks like `{}` of server `{}`", other.name, other.server);
+            let excerpt = format!(
+                "{name}: looks like `{}` of server `{}`",
+                other.name, other.server
+            );
             self.add_by_id("look-alike-name", &place, &excerpt);
         }
     }
@@ -173,7 +234,9 @@ impl Scan<'_> {
             rule: rule.id.to_owned(),
             severity,
             place: text.place(),
-            excerpt: UntrustedText::new(excerpt.trim()).shortened(EXCERPT_MAX).to_string(),
+            excerpt: UntrustedText::new(excerpt.trim())
+                .shortened(EXCERPT_MAX)
+                .to_string(),
         };
         match self.findings.iter_mut().find(|found| found.rule == rule.id) {
             Some(found) if found.severity < severity => *found = finding,
@@ -184,15 +247,29 @@ impl Scan<'_> {
 
     fn finish(mut self) -> Vec<Finding> {
         // A rule that only notes what a text quotes does not count.
-        let is_note = |finding: &&Finding| super::rules::rule(&finding.rule).is_some_and(|rule| rule.severity == Severity::Note);
+        let is_note = |finding: &&Finding| {
+            super::rules::rule(&finding.rule).is_some_and(|rule| rule.severity == Severity::Note)
+        };
         let notes = self.findings.iter().filter(is_note).count();
-        let is_clean = self.findings.iter().all(|finding| finding.severity == Severity::Note);
+        let is_clean = self
+            .findings
+            .iter()
+            .all(|finding| finding.severity == Severity::Note);
         if is_clean && notes >= NOTES_THAT_FLAG {
-            let excerpts: Vec<String> = self.findings.iter().map(|finding| finding.excerpt.clone()).collect();
-            let text = Text { path: &["definition"], text: "", is_key: false };
+            let excerpts: Vec<String> = self
+                .findings
+                .iter()
+                .map(|finding| finding.excerpt.clone())
+                .collect();
+            let text = Text {
+                path: &["definition"],
+                text: "",
+                is_key: false,
+            };
             self.add_by_id("combined-notes", &text, &excerpts.join(" / "));
         }
-        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        self.findings
+            .sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         self.findings
     }
 }

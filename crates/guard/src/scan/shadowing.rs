@@ -37,7 +37,10 @@ impl Peers {
                 (tool, skeleton)
             })
             .collect();
-        let names = tools.iter().map(|(tool, _)| tool.name.to_lowercase()).collect();
+        let names = tools
+            .iter()
+            .map(|(tool, _)| tool.name.to_lowercase())
+            .collect();
         Self { tools, names }
     }
 
@@ -45,20 +48,36 @@ impl Peers {
         &self.names
     }
 
-    /// The peers without the tools of servers that these tools are a copy of: the same program, configured twice.
+    /// Whether a tool of another server has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names.contains(&name.to_lowercase())
+    }
+
+    /// The peers without the tools of servers that a server with so many tools is a copy of: the same program,
+    /// configured twice. `own` are its tools with a name that a peer has.
     #[must_use]
-    pub fn without_copies(mut self, own: &[(&str, &str)]) -> Self {
+    pub fn without_copies(mut self, own: &[(&str, &str)], tools: usize) -> Self {
         let own: HashSet<(&str, &str)> = own.iter().copied().collect();
-        let servers: HashSet<String> = self.tools.iter().map(|(tool, _)| tool.server.clone()).collect();
+        let servers: HashSet<String> = self
+            .tools
+            .iter()
+            .map(|(tool, _)| tool.server.clone())
+            .collect();
         for server in servers {
             let of_server = || self.tools.iter().filter(|(tool, _)| tool.server == server);
-            let same = of_server().filter(|(tool, _)| own.contains(&(tool.name.as_str(), tool.description.as_str()))).count();
-            let smaller = of_server().count().min(own.len());
+            let same = of_server()
+                .filter(|(tool, _)| own.contains(&(tool.name.as_str(), tool.description.as_str())))
+                .count();
+            let smaller = of_server().count().min(tools);
             if same >= COPY_MIN && same * 2 >= smaller {
                 self.tools.retain(|(tool, _)| tool.server != server);
             }
         }
-        self.names = self.tools.iter().map(|(tool, _)| tool.name.to_lowercase()).collect();
+        self.names = self
+            .tools
+            .iter()
+            .map(|(tool, _)| tool.name.to_lowercase())
+            .collect();
         self
     }
 
@@ -68,7 +87,11 @@ impl Peers {
             return None;
         }
         let words = words_of(description);
-        let mut same_name = self.tools.iter().map(|(tool, _)| tool).filter(|tool| tool.name.eq_ignore_ascii_case(name));
+        let mut same_name = self
+            .tools
+            .iter()
+            .map(|(tool, _)| tool)
+            .filter(|tool| tool.name.eq_ignore_ascii_case(name));
         same_name.find(|tool| is_same(&words, &words_of(&tool.description)))
     }
 
@@ -85,7 +108,10 @@ impl Peers {
 
 fn words_of(text: &str) -> HashSet<String> {
     let words = text.split(|character: char| !character.is_alphanumeric());
-    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
 }
 
 fn is_same(one: &HashSet<String>, other: &HashSet<String>) -> bool {

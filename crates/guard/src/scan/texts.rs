@@ -20,7 +20,10 @@ pub(super) struct Text<'p, 'a> {
 impl Text<'_, '_> {
     /// Whether the text is in a schema.
     pub(super) fn in_schema(&self) -> bool {
-        matches!(self.path.first(), Some(&("inputSchema" | "outputSchema" | "arguments")))
+        matches!(
+            self.path.first(),
+            Some(&("inputSchema" | "outputSchema" | "arguments"))
+        )
     }
 
     /// Whether it is the name of a parameter.
@@ -44,11 +47,19 @@ fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, see: &mut impl FnMut(Text
         return;
     }
     match value {
-        Value::String(text) => see(Text { path, text, is_key: false }),
+        Value::String(text) => see(Text {
+            path,
+            text,
+            is_key: false,
+        }),
         Value::Array(items) => items.iter().for_each(|item| walk(item, path, see)),
         Value::Object(members) => {
             for (key, value) in members {
-                see(Text { path, text: key, is_key: true });
+                see(Text {
+                    path,
+                    text: key,
+                    is_key: true,
+                });
                 path.push(key);
                 walk(value, path, see);
                 path.pop();

@@ -26,6 +26,7 @@ pub(crate) mod man;
 pub(crate) mod policy;
 pub(crate) mod progress;
 pub(crate) mod refresh;
+pub(crate) mod review;
 mod running;
 pub(crate) mod search;
 pub(crate) mod secret;
@@ -98,6 +99,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
         Command::Clear(args) => clear::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),
         Command::Policy(command) => policy::run(command, global, output),
+        Command::Review(args) => review::run(args.command, global, output),
         Command::Approvals(args) => approvals::run(args.command, global, output),
         Command::Activity(args) => activity::run(&args, global, output),
         Command::Secret(command) => secret::run(command, global, output),

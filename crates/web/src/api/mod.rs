@@ -19,6 +19,7 @@ mod policies;
 mod policy_explain;
 mod projects;
 mod refresh;
+mod reviews;
 mod search;
 mod server_add;
 mod server_changes;
@@ -92,6 +93,7 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::decide))
         .routes(routes!(grants::list, grants::revoke))
+        .routes(routes!(reviews::list, reviews::decide))
         .routes(routes!(clients::list))
         .routes(routes!(clients::plan))
         .routes(routes!(clients::connect, clients::disconnect))

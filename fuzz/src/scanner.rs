@@ -25,13 +25,20 @@ pub(super) fn scanning(input: &[u8]) -> bool {
     assert!(started.elapsed() < MOST_TIME, "{} bytes", input.len());
     assert!(findings.len() <= 64, "{findings:?}");
     for finding in findings {
-        let is_safe = |text: &str| !text.chars().any(char::is_control) && text.chars().count() < 400;
-        assert!(is_safe(&finding.excerpt) && is_safe(&finding.place), "{finding:?}");
+        let is_safe =
+            |text: &str| !text.chars().any(char::is_control) && text.chars().count() < 400;
+        assert!(
+            is_safe(&finding.excerpt) && is_safe(&finding.place),
+            "{finding:?}"
+        );
     }
     let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
     if is_json && !scan_result(&text).is_empty() {
         let safe = neutralise_result(&text);
-        assert!(serde_json::from_str::<serde_json::Value>(&safe).is_ok(), "{safe}");
+        assert!(
+            serde_json::from_str::<serde_json::Value>(&safe).is_ok(),
+            "{safe}"
+        );
     }
     is_json
 }

@@ -53,7 +53,8 @@ pub use policy_explanation::{ExplainedRule, PolicyExplanation, explain_decision}
 pub use result_scan::{neutralise_result, scan_result};
 pub use review::{ReviewRules, offer_fingerprint, review_record, text_fingerprint};
 pub use scan::{
-    PeerTool, Peers, RULES, Rule, SCANNER_VERSION, ScanContext, rule, rules_page, scan_definition, scan_text,
+    PeerTool, Peers, RULES, Rule, SCANNER_VERSION, ScanContext, rule, rules_page, scan_definition,
+    scan_text,
 };
 pub use signature::{signature, signature_of, type_summary};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};

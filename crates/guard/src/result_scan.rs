@@ -42,7 +42,11 @@ pub fn scan_result(json: &str) -> Vec<&'static str> {
             }
         }
     }
-    if !json.is_ascii() && json.chars().any(|character| matches!(character, '\u{e0020}'..='\u{e007e}')) {
+    if !json.is_ascii()
+        && json
+            .chars()
+            .any(|character| matches!(character, '\u{e0020}'..='\u{e007e}'))
+    {
         add("tag-characters");
     }
     found
@@ -53,7 +57,11 @@ pub fn neutralise_result(json: &str) -> String {
     let escaped = escape_hidden_values(json);
     // In JSON text these characters can only be in a string, where a space is harmless.
     let broken = escaped.replace("<|", "< |").replace("<<SYS>>", "< <SYS> >");
-    debug_assert!(!broken.chars().any(|character| is_hidden(character) && !character.is_whitespace()));
+    debug_assert!(
+        !broken
+            .chars()
+            .any(|character| is_hidden(character) && !character.is_whitespace())
+    );
     broken
 }
 

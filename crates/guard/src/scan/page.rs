@@ -54,11 +54,15 @@ mod tests {
     #[test]
     fn r_scan_01_the_page_about_the_rules_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scanning.md");
-        if std::env::var_os("PEGBOARD_UPDATE_DOCS").is_some() {
+        if std::env::var_os("UPDATE_REFERENCE").is_some() {
             std::fs::write(path, rules_page()).unwrap();
         }
         let page = std::fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(page, rules_page(), "run with PEGBOARD_UPDATE_DOCS=1 and commit docs/scanning.md");
+        assert_eq!(
+            page,
+            rules_page(),
+            "docs/scanning.md is out of date; run `UPDATE_REFERENCE=1 cargo test -p pegboard-guard page`"
+        );
     }
 
     #[test]
@@ -66,7 +70,13 @@ mod tests {
         let mut missed = Vec::new();
         for rule in RULES {
             // These examples describe a parameter or other servers.
-            if matches!(rule.id, "shadowed-tool" | "look-alike-name" | "exfiltration-parameter" | "schema-instruction") {
+            if matches!(
+                rule.id,
+                "shadowed-tool"
+                    | "look-alike-name"
+                    | "exfiltration-parameter"
+                    | "schema-instruction"
+            ) {
                 continue;
             }
             let definition = serde_json::json!({"name": "tool", "description": rule.example});

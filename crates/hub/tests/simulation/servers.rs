@@ -251,7 +251,11 @@ impl Upstream for Connection {
         let held = std::iter::once(HELD_TOOL.to_owned());
         let tools = tool_names(version).into_iter().chain(held).map(|name| {
             let read_only = name != WRITING_TOOL;
-            let hidden = if name == HELD_TOOL { "\u{e0052}\u{e0055}\u{e004e}" } else { "" };
+            let hidden = if name == HELD_TOOL {
+                "\u{e0052}\u{e0055}\u{e004e}"
+            } else {
+                ""
+            };
             let tool = json!({
                 "name": name,
                 "description": format!("Version {version}.{hidden}"),

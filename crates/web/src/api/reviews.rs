@@ -124,8 +124,17 @@ impl From<&PendingReview> for ReviewEntry {
             state: mark.state().as_str().to_owned(),
             held: mark.is_held(),
             rejected: mark.is_rejected(),
-            findings: mark.review().findings.iter().map(ReviewFinding::from).collect(),
-            changes: changes.unwrap_or_default().into_iter().map(ReviewChange::from).collect(),
+            findings: mark
+                .review()
+                .findings
+                .iter()
+                .map(ReviewFinding::from)
+                .collect(),
+            changes: changes
+                .unwrap_or_default()
+                .into_iter()
+                .map(ReviewChange::from)
+                .collect(),
             definition: review.text.to_string(),
         }
     }
@@ -142,7 +151,10 @@ impl From<&PendingReview> for ReviewEntry {
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
     )
 )]
-pub(super) async fn list(_: Authorized, State(state): State<WebState>) -> ApiResult<NoStore<Reviews>> {
+pub(super) async fn list(
+    _: Authorized,
+    State(state): State<WebState>,
+) -> ApiResult<NoStore<Reviews>> {
     let hub = state.hub();
     let reviews = hub.reviews().iter().map(ReviewEntry::from).collect();
     let mode = hub.review_mode().as_str().to_owned();
@@ -195,17 +207,28 @@ pub(super) async fn decide(
     let accept = match request.decision.as_str() {
         "accept" => true,
         "reject" => false,
-        _ => return Err(ApiError::at_field("decision", "`decision` must be `accept` or `reject`")),
+        _ => {
+            return Err(ApiError::at_field(
+                "decision",
+                "`decision` must be `accept` or `reject`",
+            ));
+        }
     };
     let Some(kind) = ReviewKind::parse(&request.kind) else {
         let message = "`kind` must be `tool`, `prompt`, `resource`, `template` or `instructions`";
         return Err(ApiError::at_field("kind", message));
     };
     let Ok(server) = ServerName::parse(&request.server) else {
-        return Err(ApiError::at_field("server", "`server` is not a valid server name"));
+        return Err(ApiError::at_field(
+            "server",
+            "`server` is not a valid server name",
+        ));
     };
     let Ok(fingerprint) = request.fingerprint.parse::<Fingerprint>() else {
-        return Err(ApiError::at_field("fingerprint", "`fingerprint` must have 64 hex digits"));
+        return Err(ApiError::at_field(
+            "fingerprint",
+            "`fingerprint` must have 64 hex digits",
+        ));
     };
     let subject = ReviewSubject {
         server,

@@ -104,7 +104,9 @@ impl ToolSummary {
             stale: view.stale(),
             tokens: view.tokens(),
             deprecated: view.deprecated().map(str::to_owned),
-            review: view.review().map(|review| review.state().as_str().to_owned()),
+            review: view
+                .review()
+                .map(|review| review.state().as_str().to_owned()),
             held: view.is_held(),
             note: view.note().map(str::to_owned),
         }

@@ -165,7 +165,7 @@ impl<'a> Reviewer<'a> {
             _ if worst >= Some(Severity::Flag) => ReviewState::Flagged,
             Some(_) if !is_back && (is_strict || is_used()) => ReviewState::Changed,
             None if known.is_none() && is_strict => ReviewState::New,
-            // A version that nobody accepted is not accepted by changing it.
+            // A version that was not accepted is not accepted by changing it.
             None if prior.is_some_and(|prior| prior.state == ReviewState::New) && is_strict => {
                 ReviewState::New
             }

@@ -91,7 +91,7 @@ impl ReviewKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewState {
-    /// Nobody has decided about it yet.
+    /// There is no decision about it yet.
     New,
     /// It was accepted: by a person, or with its server.
     Approved,

@@ -64,7 +64,7 @@ classes! {
     CONTEXT,
     /// A path of a file that holds credentials.
     SECRET_PATH,
-    /// A URL, address, phone number or host of somebody.
+    /// A URL, address, phone number or host.
     ADDRESS,
     /// `external server`, `attacker`, `webhook`.
     OUTSIDE,
@@ -86,8 +86,6 @@ classes! {
     INSTEAD,
     /// `approved`, `review`.
     APPROVAL,
-    /// `confirmation`, `permission`.
-    CONSENT,
     /// `regardless`, `even if`.
     REGARDLESS,
     /// `detects`, `example`: the text describes an attack instead of making it.
@@ -118,8 +116,8 @@ classes! {
     PRIVILEGE,
     /// `pretend`, `as if`.
     PRETEND,
-    /// `ask`, `request`, `specify`, of a user's wish.
-    WISH,
+    /// `ask`, `request`, `specify`, of what a user wants.
+    REQUESTED,
     /// A number: a fixed value.
     LITERAL,
     /// `call`, `invoke`: using a tool, and nothing else.

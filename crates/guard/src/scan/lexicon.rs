@@ -130,10 +130,6 @@ const WORDS: &[(Classes, &str)] = &[
         APPROVAL,
         "approved approval review reviewed approving post-approval accepted installed installation",
     ),
-    (
-        CONSENT,
-        "confirmation consent approval confirming asking prompting",
-    ),
     (REGARDLESS, "regardless irrespective notwithstanding"),
     (
         DESCRIBES,
@@ -171,7 +167,7 @@ const WORDS: &[(Classes, &str)] = &[
     ),
     (PRETEND, "pretend disguise masquerade impersonate"),
     (
-        WISH,
+        REQUESTED,
         "ask asks asked request requests requested input query specify specified wants want says said provided intent choice preference instruction instructions instructed",
     ),
 ];

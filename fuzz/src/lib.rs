@@ -23,6 +23,7 @@ mod import;
 mod lines;
 mod messages;
 mod oauth;
+mod scanner;
 mod sealed;
 mod sse;
 mod sse_endpoint;
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     target("jsonrpc", messages::envelope),
     target("client_message", messages::client_message),
     target("tools", tools::admission),
+    target("scanner", scanner::scanning),
     target("arguments", arguments::validation),
     target("config_toml", config::toml),
     target("config_yaml", config::yaml),

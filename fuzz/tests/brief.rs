@@ -239,6 +239,7 @@ macro_rules! targets {
 }
 
 targets! {
-    server_lines client_lines sse sse_endpoint login_challenge login_metadata jsonrpc client_message tools arguments config_toml config_yaml config_json client_file
-    client_import server_url resource_uri sealed_id http_request
+    server_lines client_lines sse sse_endpoint login_challenge login_metadata jsonrpc client_message tools scanner
+    arguments config_toml config_yaml config_json client_file client_import server_url resource_uri sealed_id
+    http_request
 }

@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_guard::{PolicySubject, effective_policy, shorten};
 use pegboard_model::{
-    DiscoveryStatus, EffectivePolicy, HttpWire, Policy, ServerName, ServerRecord, ServerSpec,
-    SharingDecision, ToolOverride, Transport, TrustState,
+    DiscoveryStatus, EffectivePolicy, HttpWire, Policy, ReviewKind, ServerName, ServerRecord,
+    ServerSpec, SharingDecision, ToolOverride, Transport, TrustState,
 };
 
 use crate::look_alike::remarks;
+use crate::reviews::{ReviewMark, Reviews};
 use crate::search::SearchData;
 use crate::sharing::decide_sharing;
 use crate::topic::categories;
@@ -28,6 +29,8 @@ pub struct ServerEntry {
     /// Whether the tool list is older than its TTL. The owner of the catalog sets it, because the catalog has no
     /// clock.
     pub stale: bool,
+    /// What awaits a review, or was decided by one.
+    reviews: Arc<Reviews>,
     listed: Arc<[ListedTool]>,
     /// Positions in `listed`, sorted by the tools' names on the server; built on first use.
     by_name: Arc<OnceLock<Box<[usize]>>>,
@@ -114,6 +117,7 @@ impl ServerEntry {
             record,
             discovering: false,
             stale: false,
+            reviews: Arc::default(),
             listed,
             by_name: Arc::default(),
             remarks: Arc::default(),
@@ -154,6 +158,31 @@ impl ServerEntry {
         }
     }
 
+    /// Returns the entry with reviews. What they hold back is not offered.
+    #[must_use]
+    pub fn with_reviews(mut self, reviews: Arc<Reviews>) -> Self {
+        self.reviews = reviews;
+        self
+    }
+
+    /// Returns the reviews of the server's definitions.
+    pub fn reviews(&self) -> &Arc<Reviews> {
+        &self.reviews
+    }
+
+    /// Returns the server's instructions for models; `None` if it has none or they await a review.
+    pub fn instructions(&self) -> Option<&str> {
+        let instructions = self.record.instructions.as_deref();
+        instructions.filter(|_| !self.reviews.holds(ReviewKind::Instructions, ""))
+    }
+
+    pub(crate) fn review_of_tool(&self, name: &str) -> Option<&ReviewMark> {
+        if self.reviews.is_empty() {
+            return None;
+        }
+        self.reviews.get(ReviewKind::Tool, name)
+    }
+
     /// Returns which clients share one instance of the server.
     pub fn sharing(&self) -> &SharingDecision {
         let decide = || decide_sharing(&self.spec, &self.record);
@@ -192,7 +221,15 @@ impl ServerEntry {
     /// Returns the number of offered tools.
     pub fn offered_count(&self) -> usize {
         match self.is_offered() {
-            true => self.listed.iter().filter(|tool| tool.is_offered()).count(),
+            true => {
+                let is_held = |tool: &ListedTool| {
+                    let tool = self.record.tools.get(tool.at);
+                    tool.and_then(|tool| self.review_of_tool(&tool.name))
+                        .is_some_and(ReviewMark::is_held)
+                };
+                let offered = self.listed.iter().filter(|tool| tool.is_offered());
+                offered.filter(|tool| !is_held(tool)).count()
+            }
             false => 0,
         }
     }
@@ -253,6 +290,7 @@ impl ServerEntry {
             same_text && one.is_offered() == another.is_offered()
         };
         self.is_offered() == other.is_offered()
+            && self.reviews == other.reviews
             && self.listed.len() == other.listed.len()
             && self.spec.description == other.spec.description
             && self.spec.keywords == other.spec.keywords

@@ -136,6 +136,11 @@ impl Catalog {
         if let Some(refusal) = refusal(entry) {
             return Err(refusal);
         }
+        if view.is_held() {
+            let message = format!("tool `{name}` awaits review");
+            let error = ToolError::new(Reason::ReviewPending, message);
+            return Err(error.at_server(entry.name()).at_tool(name));
+        }
         if !view.enabled() {
             let subject = PolicySubject::of_server(&entry.spec, tool);
             return Err(disabled(&decide(subject).rule).at_server(entry.name()));

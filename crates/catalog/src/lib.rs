@@ -20,6 +20,7 @@ mod parameters;
 mod related;
 pub mod reserved;
 mod resolved;
+mod reviews;
 mod sample;
 mod sample_pattern;
 mod search;
@@ -31,6 +32,7 @@ mod suggest;
 mod topic;
 mod uri_template;
 mod view;
+mod word_changes;
 mod words;
 
 pub use conflict::Conflict;
@@ -45,6 +47,7 @@ pub use offers::{OfferView, exposed_prompt, exposed_uri};
 pub use parameters::{Parameter, parameters};
 pub use related::related_tools;
 pub use resolved::ResolvedTool;
+pub use reviews::{ReviewMark, Reviews};
 pub use search::{
     Hit, HitLine, LexicalSearch, PastSearch, QueryVectors, ScoreExplanation, SearchRequest,
     SearchResults, SemanticCoverage, ToolSearch, ToolVectors, lines,
@@ -54,3 +57,4 @@ pub use snapshot::Catalog;
 pub use static_tool::{STATIC_CATEGORY, StaticTool};
 pub use statistics::{CacheStatistics, CachedServer, OfferedCounts, ServerCounts, Statistics};
 pub use view::ToolView;
+pub use word_changes::{Change, ChangedText, FieldChange, word_changes};

@@ -16,12 +16,14 @@ pub struct ListingFilter {
     pub category: Option<String>,
     /// Also tools that are not offered.
     pub include_disabled: bool,
+    /// Also tools that await a review, for people; they are marked.
+    pub include_held: bool,
 }
 
 impl ListingFilter {
     /// Returns whether the listing includes a tool.
     pub fn admits(&self, tool: &ToolView<'_>) -> bool {
-        (self.include_disabled || tool.enabled())
+        (self.include_disabled || tool.enabled() || (self.include_held && tool.is_held()))
             && self
                 .server
                 .as_ref()
@@ -113,6 +115,10 @@ fn write_head(tool: &ToolView<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     }
     if let Some(note) = tool.note() {
         text(out, ",\"note\":", note)?;
+    }
+    if let Some(review) = tool.review() {
+        let (state, held) = (review.state().as_str(), review.is_held());
+        write!(out, ",\"review\":\"{state}\",\"held\":{held}")?;
     }
     let (policy, status) = (tool.policy().as_str(), tool.status().as_str());
     write!(

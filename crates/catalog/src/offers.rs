@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pegboard_guard::{PolicySubject, effective_policy};
 use pegboard_model::{
-    Annotations, Offer, Offers, Policy, Reason, SEPARATOR, ServerName, ToolError, ToolRef,
-    ToolResult, UntrustedText,
+    Annotations, Offer, Offers, Policy, Reason, ReviewKind, SEPARATOR, ServerName, ToolError,
+    ToolRef, ToolResult, UntrustedText,
 };
 
 use crate::entry::ServerEntry;
@@ -46,22 +46,31 @@ pub fn exposed_prompt(server: &ServerName, name: &str) -> String {
 impl Catalog {
     /// Returns all offered prompts, sorted by server, then by name.
     pub fn prompts(&self) -> impl Iterator<Item = OfferView<'_>> {
-        self.offers(|offers| &offers.prompts, exposed_prompt)
+        self.offers(ReviewKind::Prompt, |offers| &offers.prompts, exposed_prompt)
     }
 
     /// Returns all offered resources, sorted by server, then by URI.
     pub fn resources(&self) -> impl Iterator<Item = OfferView<'_>> {
-        self.offers(|offers| &offers.resources, exposed_uri)
+        self.offers(
+            ReviewKind::Resource,
+            |offers| &offers.resources,
+            exposed_uri,
+        )
     }
 
     /// Returns all offered resource templates, sorted by server, then by template.
     pub fn templates(&self) -> impl Iterator<Item = OfferView<'_>> {
-        self.offers(|offers| &offers.templates, exposed_uri)
+        self.offers(
+            ReviewKind::Template,
+            |offers| &offers.templates,
+            exposed_uri,
+        )
     }
 
-    /// Items that a policy disables are left out, as with tools.
+    /// Items that a policy disables or that await a review are left out, as with tools.
     fn offers(
         &self,
+        kind: ReviewKind,
         list: impl Fn(&Offers) -> &[Offer] + Copy,
         exposed: impl Fn(&ServerName, &str) -> String + Copy,
     ) -> impl Iterator<Item = OfferView<'_>> {
@@ -77,6 +86,7 @@ impl Catalog {
                 let hints = Annotations::default();
                 let subject = PolicySubject::named(&entry.spec, &offer.key, &exposed, hints);
                 effective_policy(subject).policy != Policy::Disable
+                    && !entry.reviews().holds(kind, &offer.key)
             };
             let offers = list(&entry.record.offers).iter();
             offers.filter(is_enabled).map(view)
@@ -100,6 +110,10 @@ impl Catalog {
                 return Err(refusal);
             }
             let found = by_key(&entry.record.offers.prompts, tool);
+            if found.is_some() && entry.reviews().holds(ReviewKind::Prompt, tool) {
+                let message = format!("prompt `{}` awaits review", excerpt(written));
+                return Err(ToolError::new(Reason::ReviewPending, message).at_server(&server));
+            }
             return found.map(|offer| view(entry, offer)).ok_or_else(|| {
                 let message = format!("server `{server}` has no prompt `{}`", excerpt(tool));
                 self.unknown_prompt(message, written).at_server(&server)
@@ -113,7 +127,14 @@ impl Catalog {
             let message = format!("no server is called `{}`", excerpt(server));
             return Err(self.unknown_prompt(message, written));
         }
-        let mut named = self.offered_with(|offers| by_key(&offers.prompts, written));
+        let mut named = self
+            .offered_with(|offers| by_key(&offers.prompts, written))
+            .filter(|view| {
+                !view
+                    .entry
+                    .reviews()
+                    .holds(ReviewKind::Prompt, &view.offer.key)
+            });
         match (named.next(), named.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => {
@@ -224,19 +245,30 @@ impl Catalog {
 impl ServerEntry {
     /// Returns a prompt that the server lists.
     pub fn prompt(&self, name: &str) -> Option<&Offer> {
-        by_key(&self.record.offers.prompts, name)
+        let prompt = by_key(&self.record.offers.prompts, name);
+        prompt.filter(|_| !self.reviews().holds(ReviewKind::Prompt, name))
     }
 
     /// Returns a resource that the server lists, or the template that matches a URI.
     pub fn resource(&self, uri: &str) -> Option<&Offer> {
         let offers = &self.record.offers;
-        let fits = |offer: &&Offer| uri_template::matches(&offer.key, uri);
+        let reviews = self.reviews();
+        // A resource that awaits a review is not reached through a template either.
+        if reviews.holds(ReviewKind::Resource, uri) {
+            return None;
+        }
+        let fits = |offer: &&Offer| {
+            !reviews.holds(ReviewKind::Template, &offer.key)
+                && uri_template::matches(&offer.key, uri)
+        };
         by_key(&offers.resources, uri).or_else(|| offers.templates.iter().find(fits))
     }
 
     /// Returns a template that the server lists. Completion may also be requested for a resource.
     pub fn template(&self, template: &str) -> Option<&Offer> {
-        by_key(&self.record.offers.templates, template).or_else(|| self.resource(template))
+        let listed = by_key(&self.record.offers.templates, template);
+        let listed = listed.filter(|_| !self.reviews().holds(ReviewKind::Template, template));
+        listed.or_else(|| self.resource(template))
     }
 }
 

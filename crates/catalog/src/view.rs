@@ -10,6 +10,7 @@ use pegboard_model::{
 
 use crate::entry::{ListedTool, ServerEntry};
 use crate::resolved::ResolvedTool;
+use crate::reviews::ReviewMark;
 use crate::static_tool::StaticTool;
 
 /// Deprecation message for a tool that its server marks as deprecated.
@@ -89,14 +90,28 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Returns whether the tool is offered: its server is offered and no policy disables the tool.
+    /// Returns whether the tool is offered: its server is offered, no policy disables the tool, and it does not await a
+    /// review.
     pub fn enabled(&self) -> bool {
         match self.0 {
             Source::Server { entry, listed, .. } => {
-                entry.is_offered() && listed.effective.policy != Policy::Disable
+                entry.is_offered() && listed.effective.policy != Policy::Disable && !self.is_held()
             }
             Source::Static(tool) => tool.policy != Policy::Disable,
         }
+    }
+
+    /// Returns the review of this version; `None` if it was accepted with its server.
+    pub fn review(&self) -> Option<&'a ReviewMark> {
+        match self.0 {
+            Source::Server { entry, tool, .. } => entry.review_of_tool(&tool.name),
+            Source::Static(_) => None,
+        }
+    }
+
+    /// Returns whether models do not get the tool because it awaits a review, or was rejected by one.
+    pub fn is_held(&self) -> bool {
+        self.review().is_some_and(ReviewMark::is_held)
     }
 
     /// Returns the deprecation message, if the tool is deprecated.
@@ -110,11 +125,14 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Returns a warning to show with the tool: its name looks like another name of the same server. The text
-    /// contains no hidden characters.
+    /// Returns a warning to show with the tool: it awaits a review, or its name looks like another name of the same
+    /// server. The text contains no hidden characters.
     pub fn note(&self) -> Option<&'a str> {
         match self.0 {
-            Source::Server { entry, listed, .. } => entry.remark(listed.at),
+            Source::Server { entry, listed, .. } => {
+                let review = self.review().and_then(ReviewMark::note);
+                review.or_else(|| entry.remark(listed.at))
+            }
             Source::Static(_) => None,
         }
     }

@@ -24,6 +24,7 @@ const ROOT_KEYS: &[&str] = &[
     "mcpServers",
     "policies",
     "profiles",
+    "review",
     "servers",
     "settings",
     "trace",

@@ -4,7 +4,8 @@
 //! unknown keys, masking, the JSON Schema and `docs/configuration-reference.md` are derived from it.
 
 use pegboard_model::{
-    AskDestructive, AskVia, ClientApproval, Policy, RefreshOnStart, Share, StaleRefresh,
+    AskDestructive, AskVia, ClientApproval, Policy, RefreshOnStart, ResultScan, ReviewMode, Share,
+    StaleRefresh,
 };
 use serde_json::{Map, Value, json};
 
@@ -188,6 +189,8 @@ impl_words! {
     ClientApproval: Call, Session;
     Policy: Allow, Ask, Deny, Disable;
     RefreshOnStart: Unknown, Stale, All;
+    ResultScan: Off, Mark, Neutralise;
+    ReviewMode: Off, Default, Strict;
     Share: Auto, User, Project, Session;
     StaleRefresh: Background, Always;
 }

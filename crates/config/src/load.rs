@@ -21,6 +21,7 @@ use crate::problem_limit::limit_problems;
 use crate::profile::{Profile, read_profiles};
 use crate::reader::nearest;
 use crate::review::TrustReview;
+use crate::review_settings::{ReviewSettings, read_review};
 use crate::settings::{SETTING_KEYS, Settings};
 use crate::specs::build_specs;
 use crate::template::Resolver;
@@ -61,6 +62,8 @@ pub struct LoadedConfig {
     pub settings: Settings,
     /// The `[trace]` table.
     pub trace: TraceSettings,
+    /// The `[review]` table.
+    pub review: ReviewSettings,
     /// The `[agent]` table.
     pub agent: AgentSettings,
     /// Policies that apply to all servers. Each server also refers to them.
@@ -161,6 +164,7 @@ pub fn load(
     build_specs(merged, &files, env, paths, key, &mut loaded);
     read_profiles(&files, &values, &mut loaded);
     read_agent(&files, &values, &mut loaded);
+    read_review(&files, &values, &mut loaded);
     values.report(&mut loaded);
     limit_problems(&mut loaded, &files, limits);
     loaded

@@ -7,6 +7,7 @@ use crate::keys::Key;
 use crate::kinds::field_default;
 use crate::oauth::OAUTH_KEYS;
 use crate::profile::PROFILE_KEYS;
+use crate::review_settings::REVIEW_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::tools::TOOL_KEYS;
@@ -66,6 +67,11 @@ fn page() -> String {
         "## Profiles",
         "Each profile is a table `[profiles.NAME]`.",
         table(PROFILE_KEYS, field_default),
+    );
+    section(
+        "## Reviews",
+        "The table `[review]`. It is ignored in a project's file.",
+        table(REVIEW_KEYS, field_default),
     );
     section(
         "## Traces",
@@ -161,6 +167,7 @@ fn keys_have_a_description_and_are_listed_once() {
     check(SETTING_KEYS);
     check(PROFILE_KEYS);
     check(TRACE_KEYS);
+    check(REVIEW_KEYS);
     check(LANGFUSE_KEYS);
     check(AGENT_KEYS);
     check(OAUTH_KEYS);

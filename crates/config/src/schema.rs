@@ -8,6 +8,7 @@ use crate::keys::{Key, table_schema, words};
 use crate::kinds::field_default;
 use crate::oauth::OAUTH_KEYS;
 use crate::profile::PROFILE_KEYS;
+use crate::review_settings::REVIEW_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::tools::TOOL_KEYS;
@@ -28,6 +29,7 @@ pub fn schema() -> Value {
             },
             "settings": { "$ref": "#/$defs/settings" },
             "trace": { "$ref": "#/$defs/trace", "description": "Where spans are sent. Ignored in a project's file." },
+            "review": { "$ref": "#/$defs/review", "description": "Which definitions are held back until they are reviewed. Ignored in a project's file." },
             "agent": { "$ref": "#/$defs/agent", "description": "The model that `pegboard ask` uses. Ignored in a project's file." },
             "policies": {
                 "type": "object",
@@ -54,6 +56,7 @@ pub fn schema() -> Value {
             "settings": table_schema(SETTING_KEYS, field_default),
             "trace": table_schema(TRACE_KEYS, field_default),
             "profile": table_schema(PROFILE_KEYS, field_default),
+            "review": table_schema(REVIEW_KEYS, field_default),
             "agent": table_schema(AGENT_KEYS, field_default),
             "oauth": table_schema(OAUTH_KEYS, Key::written_default),
             "tool": table_schema(TOOL_KEYS, Key::written_default),

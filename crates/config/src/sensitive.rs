@@ -6,6 +6,7 @@ use crate::agent::AGENT_KEYS;
 use crate::keys::{Key, find};
 use crate::node::{Entry, Node, Value};
 use crate::profile::PROFILE_KEYS;
+use crate::review_settings::REVIEW_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::template::reference_spans;
@@ -34,6 +35,7 @@ pub(crate) fn visibility(root: &str, key: &str) -> Visibility {
         "policies" => Visibility::Open,
         "settings" => of(SETTING_KEYS, key),
         "profiles" => of(PROFILE_KEYS, key),
+        "review" => of(REVIEW_KEYS, key),
         "trace" => of(TRACE_KEYS, key),
         "agent" => of(AGENT_KEYS, key),
         "servers" | "mcpServers" => of(SERVER_KEYS, key),
@@ -52,7 +54,10 @@ impl VisibleSpans {
         spans.references(tree, source);
         for root in tree.entries() {
             spans.key(root);
-            if matches!(root.key.as_str(), "settings" | "policies" | "trace") {
+            if matches!(
+                root.key.as_str(),
+                "settings" | "policies" | "review" | "trace"
+            ) {
                 spans.table(&root.key, &root.node);
             } else {
                 for server in root.node.entries() {

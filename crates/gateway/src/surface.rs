@@ -163,7 +163,7 @@ impl Surface {
     fn instructions(&self) -> String {
         match self.passthrough_entry() {
             Some(entry) => {
-                let own = entry.record.instructions.as_deref();
+                let own = entry.instructions();
                 escape_hidden(own.unwrap_or_default()).into_owned()
             }
             None if !self.profile.has_meta_tools() => meta_tools::DIRECT_INSTRUCTIONS.to_owned(),

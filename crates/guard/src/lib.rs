@@ -24,6 +24,9 @@ mod policy;
 mod policy_explanation;
 mod references;
 mod regex_limits;
+mod result_scan;
+mod review;
+mod scan;
 mod schema;
 mod schema_walk;
 mod sentence;
@@ -47,6 +50,12 @@ pub use glob::matches as matches_pattern;
 pub use offers::{OfferKey, admit_offers};
 pub use policy::{ANNOTATION_RULES, PolicyDecision, PolicySubject, decide, effective_policy};
 pub use policy_explanation::{ExplainedRule, PolicyExplanation, explain_decision};
+pub use result_scan::{neutralise_result, scan_result};
+pub use review::{ReviewRules, offer_fingerprint, review_record, text_fingerprint};
+pub use scan::{
+    PeerTool, Peers, RULES, Rule, SCANNER_VERSION, ScanContext, rule, rules_page, scan_definition,
+    scan_text,
+};
 pub use signature::{signature, signature_of, type_summary};
 pub use summary::{SUMMARY_MAX, fallback_summary, shorten, summarise};
 pub use tokens::estimate_tokens;

@@ -17,6 +17,7 @@ use crate::calls::SchemaChecks;
 use crate::discovery::DiscoveryScheduler;
 use crate::meaning::{Encoder, MeaningSearch};
 use crate::publication::{CatalogPublisher, FirstSnapshot, entry_as_of};
+use crate::review::ReviewBook;
 use crate::sessions::Sessions;
 use crate::slots::ServerSlots;
 use crate::tasks::Tasks;
@@ -105,6 +106,8 @@ impl Hub {
     ) -> Self {
         let servers: Vec<ServerSpec> = servers.into_iter().collect();
         let (clock, limits) = (parts.clock.clone(), parts.limits.clone());
+        let reviews = Arc::new(ReviewBook::new(parts.ledger.clone(), parts.settings.review));
+        let book = reviews.clone();
         let first = move || {
             let mut known: HashMap<(ServerName, ConfigHash), ServerRecord> = read()
                 .into_iter()
@@ -112,7 +115,13 @@ impl Hub {
                 .collect();
             let entries = servers.into_iter().map(|spec| {
                 let record = known.remove(&(spec.name.clone(), spec.hash));
-                entry_as_of(clock.now(), &limits, Arc::new(spec), record.map(Arc::new))
+                entry_as_of(
+                    clock.now(),
+                    &limits,
+                    &book,
+                    Arc::new(spec),
+                    record.map(Arc::new),
+                )
             });
             entries.collect()
         };
@@ -125,6 +134,7 @@ impl Hub {
         let catalog = CatalogPublisher::new(
             first,
             parts.settings.rules.clone(),
+            reviews,
             parts.clock.clone(),
             parts.limits.clone(),
         );

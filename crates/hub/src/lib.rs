@@ -18,6 +18,7 @@ mod policy;
 mod pool;
 mod publication;
 mod reload;
+mod review;
 mod sessions;
 mod slots;
 mod sync;
@@ -40,6 +41,7 @@ pub use meaning::{Encoder, EncoderInput, Finder, MeaningProgress};
 pub use pool::{InstanceInfo, LeaseInfo, ServerPool, ViewContext};
 pub use publication::{FirstSnapshot, LastDelta};
 pub use reload::ConfigChange;
+pub use review::{PendingReview, ReviewSubject};
 pub use sessions::{ClientTransport, SessionHandle, SessionInfo};
 pub use telemetry::new_trace;
 
@@ -53,7 +55,7 @@ use std::time::Duration;
 
 pub use pegboard_model::{RefreshOnStart, StaleRefresh};
 
-use pegboard_model::GlobalRules;
+use pegboard_model::{GlobalRules, ResultScan, ReviewMode};
 
 /// The user's settings of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +72,10 @@ pub struct HubSettings {
     pub remember_searches: bool,
     /// How approvals are requested.
     pub asking: ApprovalSettings,
+    /// Which definitions are held back until a person reviews them.
+    pub review: ReviewMode,
+    /// What happens to suspicious results.
+    pub result_scan: ResultScan,
     /// The policy rules for the tools of all servers and of the host program.
     pub rules: Arc<GlobalRules>,
 }
@@ -86,6 +92,9 @@ impl Default for HubSettings {
                 timeout: Duration::from_secs(120),
                 ..ApprovalSettings::default()
             },
+            // The configuration's default is stricter; a host program that makes its own hub decides itself.
+            review: ReviewMode::Off,
+            result_scan: ResultScan::default(),
             rules: Arc::default(),
         }
     }

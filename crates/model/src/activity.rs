@@ -20,16 +20,19 @@ pub enum ActivityKind {
     Approval,
     /// A configuration change.
     Config,
+    /// A decision about a definition that was held back.
+    Review,
 }
 
 impl ActivityKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Call,
         Self::Request,
         Self::Discovery,
         Self::Approval,
         Self::Config,
+        Self::Review,
     ];
 
     /// The word used in output and in the API.
@@ -40,6 +43,7 @@ impl ActivityKind {
             Self::Discovery => "discovery",
             Self::Approval => "approval",
             Self::Config => "config",
+            Self::Review => "review",
         }
     }
 

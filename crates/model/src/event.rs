@@ -194,6 +194,26 @@ pub enum EventKind {
         /// The exposed name of the tool.
         tool: String,
     },
+    /// Definitions of a server are held back until a person reviews them.
+    #[serde(rename = "review.needed")]
+    ReviewNeeded {
+        /// The affected server.
+        server: ServerName,
+        /// Number of definitions that await a review.
+        held: usize,
+    },
+    /// A person decided about a definition.
+    #[serde(rename = "review.decided")]
+    ReviewDecided {
+        /// The affected server.
+        server: ServerName,
+        /// The exposed name of the tool, or what else was reviewed.
+        subject: String,
+        /// `accept` or `reject`.
+        decision: String,
+        /// Who decided.
+        by: String,
+    },
     /// A tool call finished.
     #[serde(rename = "tools.call.finished")]
     CallFinished {

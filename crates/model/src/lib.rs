@@ -19,6 +19,7 @@ mod policy_rules;
 mod reason;
 mod recorder;
 mod refresh;
+mod review;
 mod secret;
 mod secret_arguments;
 mod secret_patterns;
@@ -53,6 +54,9 @@ pub use recorder::{
     RequestFacts, RunFacts, SearchFacts, TransportKind, TurnFacts,
 };
 pub use refresh::{RefreshOnStart, StaleRefresh};
+pub use review::{
+    Finding, ResultScan, Review, ReviewDecision, ReviewKind, ReviewMode, ReviewState, Severity,
+};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, names_a_secret, plaintext_secret, secret_arguments,

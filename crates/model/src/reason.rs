@@ -170,6 +170,13 @@ reasons! {
     ToolChanged "TOOL_CHANGED" Denied retry exit 6
         "The tool is not the version that was allowed.",
         "Call it again to request approval of the new version.";
+    ReviewPending "REVIEW_PENDING" Denied final exit 6
+        "The tool, prompt or resource awaits a review.",
+        "Look at it with `pegboard review`, then accept or reject it.",
+        model "Use another tool, or ask the user to review `TOOL` in Pegboard.";
+    ReviewUnknown "REVIEW_UNKNOWN" InvalidInput final exit 7
+        "No definition of this name and version has a review.",
+        "List reviews with `pegboard review`, and decide about the version that is shown now.";
     ApprovalTooLong "APPROVAL_TOO_LONG" Denied final exit 6
         "This call needs approval, and its arguments are too long to be shown completely.",
         "Send shorter arguments, for example in several calls; only what is shown completely can be approved.";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, LearntFacts, Reason, ServerName, Timestamp, Tool, ToolError};
+use crate::{ConfigHash, LearntFacts, Reason, Review, ServerName, Timestamp, Tool, ToolError};
 
 /// The result of a server's latest discoveries. It is stored and survives restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,12 @@ pub struct ServerRecord {
     /// What calls have shown about the server.
     #[serde(default)]
     pub learnt: LearntFacts,
+    /// The version of the scanner's rules that the definitions were scanned with; 0 if they were not.
+    #[serde(default)]
+    pub scanned: u32,
+    /// The definitions that were not simply accepted with the server.
+    #[serde(default)]
+    pub reviews: Arc<[Review]>,
 }
 
 /// The prompts, resources and resource templates of a server; each list is sorted by key.
@@ -87,6 +93,8 @@ impl ServerRecord {
             capabilities: None,
             offers: Arc::default(),
             learnt: LearntFacts::default(),
+            scanned: 0,
+            reviews: Arc::from([]),
         }
     }
 

@@ -9,9 +9,9 @@ use super::commands::{
     call::CallArgs, clear::ClearArgs, completions::CompletionsArgs, config::ConfigCommand,
     dashboard::DashboardArgs, describe::DescribeArgs, doctor::DoctorArgs, edit::EditArgs,
     export::ExportArgs, logs::LogsArgs, man::ManArgs, policy::args::PolicyCommand,
-    refresh::RefreshArgs, search::SearchArgs, secret::SecretCommand, serve::ServeCommandArgs,
-    stdio::StdioArgs, token::TokenArgs, tokens::TokensArgs, tools::ToolsArgs, trust::TrustArgs,
-    up::UpArgs,
+    refresh::RefreshArgs, review::ReviewArgs, search::SearchArgs, secret::SecretCommand,
+    serve::ServeCommandArgs, stdio::StdioArgs, token::TokenArgs, tokens::TokensArgs,
+    tools::ToolsArgs, trust::TrustArgs, up::UpArgs,
 };
 use super::version::VERSION;
 
@@ -257,6 +257,13 @@ pub(crate) enum Command {
         pegboard approvals deny 1f0c22ab"
     )]
     Approvals(ApprovalsArgs),
+    /// Review tools that are flagged, changed or new, before models get them
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "Examples:\n  pegboard review\n  pegboard review show github/delete_repo\n  \
+        pegboard review accept github/delete_repo\n  pegboard review reject github"
+    )]
+    Review(ReviewArgs),
     /// Show the activity log: calls, discoveries, decisions, changes; never contents
     #[command(
         after_help = "Examples:\n  pegboard activity\n  pegboard activity --client claude-code\n  pegboard activity --limit 200 --json"

@@ -328,6 +328,8 @@ fn hub_settings(loaded: &LoadedConfig) -> HubSettings {
         answer_deadline: settings.answer_deadline,
         asking: approval_settings(settings),
         rules: loaded.rules.clone(),
+        review: loaded.review.mode,
+        result_scan: loaded.review.results,
         // A server that calls its own tools through a Pegboard it started must not raise its own rank.
         remember_searches: settings.remember_searches && !pegboard_upstream::runs_under_a_server(),
     }

@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use pegboard_model::{
     Annotations, ConfigHash, DiscoveryStatus, Era, ErrorSummary, ExposedName, Fingerprint,
-    LearntFacts, Offer, Offers, Reason, Rejection, ServerInfo, ServerName, ServerRecord, Timestamp,
-    Tool, ToolError,
+    LearntFacts, Offer, Offers, Reason, Rejection, Review, ServerInfo, ServerName, ServerRecord,
+    Timestamp, Tool, ToolError,
 };
 use serde::{Deserialize, Serialize};
 
 /// The first byte of every record. Changing the types below requires a new number.
-pub(crate) const FORMAT: u8 = 3;
+pub(crate) const FORMAT: u8 = 4;
+/// The third format, without reviews. It is still read.
+const FORMAT_WITHOUT_REVIEWS: u8 = 3;
 /// The second format, without what calls have shown. It is still read.
 const FORMAT_WITHOUT_LEARNT: u8 = 2;
 /// The first format, without prompts and resources. It is still read.
@@ -29,6 +31,17 @@ pub(crate) enum DecodeError {
     Malformed,
 }
 
+#[derive(Serialize, Deserialize)]
+struct ReviewedRecord<'a> {
+    #[serde(borrow)]
+    record: StoredRecord<'a>,
+    /// The version of the scanner.
+    scanned: u32,
+    /// The reviews as JSON, whose members are named; empty if there are none. There are few, and their form will grow.
+    reviews: Cow<'a, str>,
+}
+
+/// A complete record of the third format, and the first part of one of the fourth.
 #[derive(Serialize, Deserialize)]
 struct StoredRecord<'a> {
     #[serde(borrow)]
@@ -99,7 +112,17 @@ struct StoredTool<'a> {
 
 /// Encodes a record.
 pub(crate) fn encode(record: &ServerRecord) -> Result<Vec<u8>, ToolError> {
-    postcard::to_extend(&stored(record), vec![FORMAT]).map_err(|error| {
+    let reviewed = ReviewedRecord {
+        record: stored(record),
+        scanned: record.scanned,
+        reviews: match record.reviews.is_empty() {
+            true => "".into(),
+            false => serde_json::to_string(&record.reviews)
+                .unwrap_or_default()
+                .into(),
+        },
+    };
+    postcard::to_extend(&reviewed, vec![FORMAT]).map_err(|error| {
         let message = format!(
             "the record of server `{}` could not be encoded: {error}",
             record.server
@@ -112,6 +135,11 @@ pub(crate) fn encode(record: &ServerRecord) -> Result<Vec<u8>, ToolError> {
 pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, DecodeError> {
     match bytes.split_first() {
         Some((&FORMAT, body)) => {
+            let stored: ReviewedRecord<'_> =
+                postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
+            reviewed(stored).ok_or(DecodeError::Malformed)
+        }
+        Some((&FORMAT_WITHOUT_REVIEWS, body)) => {
             let stored = postcard::from_bytes(body).map_err(|_| DecodeError::Malformed)?;
             restored(stored).ok_or(DecodeError::Malformed)
         }
@@ -131,6 +159,18 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<ServerRecord, DecodeError> {
         Some((&format, _)) if format > FORMAT => Err(DecodeError::Newer),
         _ => Err(DecodeError::Malformed),
     }
+}
+
+fn reviewed(stored: ReviewedRecord<'_>) -> Option<ServerRecord> {
+    let reviews: Vec<Review> = match &*stored.reviews {
+        "" => Vec::new(),
+        json => serde_json::from_str(json).ok()?,
+    };
+    Some(ServerRecord {
+        scanned: stored.scanned,
+        reviews: reviews.into(),
+        ..restored(stored.record)?
+    })
 }
 
 fn stored(record: &ServerRecord) -> StoredRecord<'_> {
@@ -267,6 +307,8 @@ fn restored(
         capabilities: record.capabilities.map(Arc::from),
         offers: restored_offers(record.offers),
         learnt: learnt_of(learnt),
+        scanned: 0,
+        reviews: Arc::from([]),
     })
 }
 

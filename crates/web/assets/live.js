@@ -32,6 +32,8 @@ const AFFECTED_TOPICS = {
   "approval.decided": ["approvals", "activity"],
   "approval.expired": ["approvals", "activity"],
   "approvals.changed": ["approvals"],
+  "review.needed": ["catalog"],
+  "review.decided": ["catalog", "activity"],
   "tools.call.finished": ["activity", "catalog"],
   "tools.call.mismatch": ["activity"],
   "server.request.finished": ["activity"],

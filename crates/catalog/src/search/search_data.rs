@@ -55,7 +55,7 @@ impl ServerEntry {
     }
 
     fn own_description(&self) -> Cow<'_, str> {
-        match (&self.spec.description, &self.record.instructions) {
+        match (&self.spec.description, self.instructions()) {
             (Some(description), _) => Cow::Borrowed(description),
             (None, Some(instructions)) => instructions.chars().take(INSTRUCTION_CHARS).collect(),
             (None, None) => Cow::Borrowed(""),

@@ -45,12 +45,16 @@ impl Hub {
                 let routed = AssertUnwindSafe(inner.route(view, request, span.as_ref(), &trace));
                 let panicked = || panicked(&format!("the call of tool `{}`", view.exposed()));
                 let routed = routed.catch_unwind().await;
-                routed.unwrap_or_else(|_| Err(panicked()))
+                let routed = routed.unwrap_or_else(|_| Err(panicked()));
+                routed.map(|outcome| inner.marked_result(outcome))
             }
             Err(error) => Err(error.clone()),
         };
         open.end();
         let view = tool.as_ref().ok();
+        if let Some((view, server)) = view.and_then(|view| Some((view, view.server()?))) {
+            inner.catalog.reviews().record_call(server, view.name());
+        }
         if let (Some(view), Ok(outcome)) = (view, &result) {
             inner.follow_up(view, request, outcome, &trace);
         }

@@ -21,6 +21,7 @@ use crate::{RefreshOnStart, StaleRefresh};
 impl Hub {
     /// A session began: refreshes, in the background, the servers that `refresh_on_start` selects.
     pub fn session_started(&self) {
+        self.inner.watch_reviews();
         self.inner.discovery.mark_needed();
         self.inner.discovery.take_deferred_session();
         self.watch_logins();

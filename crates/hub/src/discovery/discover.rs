@@ -72,6 +72,7 @@ pub(crate) async fn discover(
     let (record, source, took) = (finished.record.clone(), finished.source, finished.took);
     // Publish before storing, so that readers do not wait for the disk. The lock is held until the record is stored.
     let mut outcome = inner.finish_discovery(&spec, finished, &trace);
+    inner.watch_reviews();
     inner.record_discovery(span.as_ref(), &spec, &record, &outcome, took);
     if source == DiscoverySource::Discovered {
         let stored = inner.store.save(&record).await;
@@ -267,6 +268,7 @@ impl Inner {
                 };
                 let changes = was_known.then(|| change_summary(&delta)).flatten();
                 self.telemetry.emit_with_changes(trace, kind, changes);
+                self.emit_review_needed(&spec.name, trace);
                 Ok(Refreshed {
                     tools,
                     delta,

@@ -72,7 +72,7 @@ impl Inner {
         let offers = offers.admit(&known.offers, &mut admission.rejections, &self.limits);
         let offers = session_resources.without(offers);
         let now = self.clock.now();
-        ServerRecord {
+        let record = ServerRecord {
             server: spec.name.clone(),
             config: spec.hash,
             status: DiscoveryStatus::Success,
@@ -99,7 +99,10 @@ impl Inner {
                 old_sse,
                 ..known.learnt.and(self.known_record(spec).learnt)
             },
-        }
+            scanned: 0,
+            reviews: Arc::from([]),
+        };
+        self.reviewed(spec, known, record)
     }
 
     pub(crate) fn failure_record(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pegboard_catalog::ServerEntry;
 use pegboard_guard::{PolicySubject, effective_policy, fingerprint};
-use pegboard_model::{Policy, Reason, ServerSpec, Tool, ToolResult};
+use pegboard_model::{Policy, Reason, ReviewKind, ServerSpec, Tool, ToolResult};
 
 use super::gate::{GatePass, RequiredFreshness, refused};
 use crate::calls::CallRequest;
@@ -51,6 +51,9 @@ impl Inner {
         let Some(now) = tools.find(|now| now.name == tool.name) else {
             return refuse(Reason::ToolChanged, "is no longer in its server's list");
         };
+        if present.reviews().holds(ReviewKind::Tool, &tool.name) {
+            return refuse(Reason::ReviewPending, "awaits review");
+        }
         if request.read_only && !now.annotations.claims_read_only() {
             return refuse(Reason::ToolNotReadOnly, "is no longer marked read-only");
         }

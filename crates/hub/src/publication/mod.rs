@@ -28,6 +28,7 @@ use self::unstored::Unstored;
 use crate::ToolHandler;
 use crate::discovery::freshness;
 use crate::hub::Inner;
+use crate::review::ReviewBook;
 use crate::sync::lock;
 
 /// Owns the current snapshot. All changes go through it, one at a time; reading never waits for them.
@@ -36,6 +37,7 @@ pub(crate) struct CatalogPublisher {
     /// Serializes changes of the snapshot.
     writing: Mutex<()>,
     rules: ArcSwap<GlobalRules>,
+    reviews: Arc<ReviewBook>,
     handlers: Mutex<BTreeMap<ExposedName, Arc<dyn ToolHandler>>>,
     deltas: Deltas,
     unstored: Unstored,
@@ -56,6 +58,7 @@ impl CatalogPublisher {
     pub(crate) fn new(
         first: impl FnOnce() -> Catalog + Send + 'static,
         rules: Arc<GlobalRules>,
+        reviews: Arc<ReviewBook>,
         clock: Arc<dyn Clock>,
         limits: Limits,
     ) -> Self {
@@ -63,6 +66,7 @@ impl CatalogPublisher {
             snapshots: CatalogSnapshots::deferred(first),
             writing: Mutex::new(()),
             rules: ArcSwap::new(rules),
+            reviews,
             handlers: Mutex::default(),
             deltas: Deltas::default(),
             unstored: Unstored::default(),
@@ -87,6 +91,10 @@ impl CatalogPublisher {
 
     pub(crate) fn first_snapshot(&self) -> FirstSnapshot {
         self.snapshots.first()
+    }
+
+    pub(crate) fn reviews(&self) -> &Arc<ReviewBook> {
+        &self.reviews
     }
 
     pub(crate) fn rules(&self) -> Arc<GlobalRules> {
@@ -136,7 +144,7 @@ impl CatalogPublisher {
         spec: Arc<ServerSpec>,
         record: Option<Arc<ServerRecord>>,
     ) -> ServerEntry {
-        entry_as_of(self.clock.now(), &self.limits, spec, record)
+        entry_as_of(self.clock.now(), &self.limits, &self.reviews, spec, record)
     }
 
     /// Changes the marks of a server's entry and nothing else, so that a record that arrived in the meantime stays.
@@ -277,15 +285,19 @@ impl Inner {
     }
 }
 
-/// Builds an entry with its stale mark at a moment.
+/// Builds an entry with its stale mark at a moment, and with its reviews.
 pub(crate) fn entry_as_of(
     now: Timestamp,
     limits: &Limits,
+    reviews: &ReviewBook,
     spec: Arc<ServerSpec>,
     record: Option<Arc<ServerRecord>>,
 ) -> ServerEntry {
     let record = record
         .unwrap_or_else(|| Arc::new(ServerRecord::undiscovered(spec.name.clone(), spec.hash)));
     let stale = freshness(&spec, &record, now, limits).is_stale();
-    ServerEntry::new(spec, record).with_stale(stale)
+    let marks = reviews.marks(&record);
+    ServerEntry::new(spec, record)
+        .with_stale(stale)
+        .with_reviews(marks)
 }

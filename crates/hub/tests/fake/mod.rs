@@ -499,6 +499,32 @@ impl HubFixture {
         .await
     }
 
+    /// Another hub with the same store and ledger, as in another process.
+    pub(crate) async fn sharing_ledger(&self, specs: Vec<ServerSpec>) -> Self {
+        let parts = HubParts {
+            ledger: self.ledger.clone(),
+            encoder: None,
+            recorder: Arc::new(pegboard_model::NoopRecorder),
+            store: self.store.clone(),
+            connector: Arc::new(FakeConnector(self.servers.clone())),
+            clock: self.clock.clone() as Arc<dyn Clock>,
+            approver: Arc::new(NoApprover),
+            settings: HubSettings {
+                review: pegboard_model::ReviewMode::Default,
+                ..HubSettings::default()
+            },
+            limits: Limits::default(),
+        };
+        let (hub, _) = Hub::open(parts, specs).await.unwrap();
+        Self {
+            hub,
+            servers: self.servers.clone(),
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            ledger: self.ledger.clone(),
+        }
+    }
+
     /// The exposed names of all listed tools.
     pub(crate) fn tools(&self) -> Vec<String> {
         self.hub

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pegboard_hub::{CallRequest, Hub, HubParts, HubSettings, NoApprover, RefreshScope, SessionId};
-use pegboard_model::{Clock, Limits, NoopRecorder, Reason, ServerName, ServerSpec};
+use pegboard_model::{Clock, Limits, NoopRecorder, Reason, ReviewMode, ServerName, ServerSpec};
 use pegboard_store::{MemoryLedger, Store};
 use pegboard_testkit::{FakeClock, stdio_spec};
 use serde_json::value::RawValue;
@@ -242,7 +242,8 @@ impl Run {
         self.course.push(format!("{} {result}", call.expected));
     }
 
-    /// Every listed server shows all tools of one version that it has or had, and nothing else.
+    /// Every listed server shows all tools of one version that it has or had, and nothing else: no tool that awaits a
+    /// review.
     fn check_catalog(&mut self) {
         let known = self.known();
         for (server, tools) in &known {
@@ -351,7 +352,11 @@ async fn open(
         connector: Arc::new(Connector(servers.clone())),
         clock: clock.clone() as Arc<dyn Clock>,
         approver: Arc::new(NoApprover),
-        settings: HubSettings::default(),
+        settings: HubSettings {
+            // Every version differs, and changes are served here; what is blocked is held back nevertheless.
+            review: ReviewMode::Off,
+            ..HubSettings::default()
+        },
         limits: Limits::default(),
     };
     let (hub, _) = Hub::open(parts, specs(disabled)).await.unwrap();

@@ -21,6 +21,8 @@ use crate::random::Random;
 pub(crate) const TOOLS_PER_SERVER: usize = 3;
 /// The one among them that changes something, so that it must never run twice for one call.
 pub(crate) const WRITING_TOOL: &str = "write";
+/// A tool that is held back in every mode of review. It is listed, and must never be offered or called.
+pub(crate) const HELD_TOOL: &str = "held";
 
 /// Every server of a run.
 pub(crate) struct Servers {
@@ -246,11 +248,17 @@ impl Upstream for Connection {
                 }
             };
         }
-        let tools = tool_names(version).into_iter().map(|name| {
+        let held = std::iter::once(HELD_TOOL.to_owned());
+        let tools = tool_names(version).into_iter().chain(held).map(|name| {
             let read_only = name != WRITING_TOOL;
+            let hidden = if name == HELD_TOOL {
+                "\u{e0052}\u{e0055}\u{e004e}"
+            } else {
+                ""
+            };
             let tool = json!({
                 "name": name,
-                "description": format!("Version {version}."),
+                "description": format!("Version {version}.{hidden}"),
                 "inputSchema": {"type": "object"},
                 "annotations": {"readOnlyHint": read_only},
             });
@@ -270,6 +278,7 @@ impl Upstream for Connection {
         arguments: &RawValue,
         _: CallOptions,
     ) -> ToolResult<CallOutcome> {
+        assert_ne!(tool, HELD_TOOL, "a tool that awaits review was called");
         self.check_alive()?;
         self.all.delay(&self.server).await;
         self.check_alive()?;

@@ -26,7 +26,7 @@ pub(crate) fn for_request<'a>(
 
 /// Returns whether a server has instructions.
 pub(crate) fn exist(entry: &ServerEntry) -> bool {
-    let instructions = entry.record.instructions.as_deref();
+    let instructions = entry.instructions();
     instructions.is_some_and(|text| !text.trim().is_empty())
 }
 
@@ -44,7 +44,7 @@ fn bounded(entry: &ServerEntry) -> Option<String> {
     if !exist(entry) {
         return None;
     }
-    let whole = tidy(entry.record.instructions.as_deref()?);
+    let whole = tidy(entry.instructions()?);
     let mut text = String::new();
     for length in LENGTHS {
         let (kept, left) = beginning(&whole, length);

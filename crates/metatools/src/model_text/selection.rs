@@ -24,7 +24,8 @@ impl<'a> Selection<'a> {
         let wanted = request.category.map(without_count).unwrap_or_default();
         let tools = catalog
             .all_tools()
-            .filter(|tool| request.include_disabled || tool.enabled())
+            // What awaits a review is not listed for models at all.
+            .filter(|tool| !tool.is_held() && (request.include_disabled || tool.enabled()))
             .filter(|tool| wanted.is_empty() || belongs(tool, wanted));
         Self {
             tools: tools.collect(),

@@ -29,6 +29,7 @@ pub(crate) mod progress;
 pub(crate) mod ps;
 pub(crate) mod refresh;
 pub(crate) mod restart;
+pub(crate) mod review;
 mod running;
 pub(crate) mod search;
 pub(crate) mod secret;
@@ -107,6 +108,7 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
         Command::Clear(args) => clear::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),
         Command::Policy(command) => policy::run(command, global, output),
+        Command::Review(args) => review::run(args.command, global, output),
         Command::Approvals(args) => approvals::run(args.command, global, output),
         Command::Activity(args) => activity::run(&args, global, output),
         Command::Secret(command) => secret::run(command, global, output),

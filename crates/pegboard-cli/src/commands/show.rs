@@ -52,7 +52,31 @@ struct Document<'a> {
     instructions: Option<&'a str>,
     tools: Vec<&'a str>,
     rejected: &'a [Rejection],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    held: Vec<HeldItem<'a>>,
     tokens: usize,
+}
+
+/// A definition that models do not get.
+#[derive(Serialize)]
+struct HeldItem<'a> {
+    kind: &'static str,
+    name: &'a str,
+    note: &'a str,
+}
+
+fn held(entry: &ServerEntry) -> Vec<HeldItem<'_>> {
+    let held = entry
+        .reviews()
+        .all()
+        .into_iter()
+        .filter(|mark| mark.is_held());
+    held.map(|mark| HeldItem {
+        kind: mark.review().kind.as_str(),
+        name: &mark.review().name,
+        note: mark.note().unwrap_or_default(),
+    })
+    .collect()
 }
 
 pub(crate) fn run(server: &str, global: &Global, output: &Output) -> CommandResult {
@@ -113,6 +137,7 @@ fn document<'a>(
             .map(|tool| tool.exposed.as_str())
             .collect(),
         rejected: &record.rejections,
+        held: held(entry),
         tokens: tokens(record),
     }
 }
@@ -230,6 +255,11 @@ fn text(
             "  {mark}    {tool}: {detail} [{}]",
             rejection.reason
         ))?;
+    }
+    for item in held(entry) {
+        let mark = output.paint(Paint::Warn, "held");
+        let (name, note) = (UntrustedText::new(item.name), UntrustedText::new(item.note));
+        output.line(&format!("  {mark}        {} {name}: {note}", item.kind))?;
     }
     Ok(())
 }

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Command
         server,
         category: args.category.clone(),
         include_disabled: args.all,
+        include_held: true,
     };
     if !output.json && note_if_empty(&configuration, output) {
         return Ok(());
@@ -51,6 +52,7 @@ pub(crate) fn run(args: &ToolsArgs, global: &Global, output: &Output) -> Command
             }
             note_missing(&hub, &catalog, output);
             note_untrusted(&catalog, output);
+            note_held(&catalog, output);
             Ok(())
         })
         .await
@@ -65,7 +67,9 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> CommandR
         .map(|tool| {
             tokens += tool.tokens() as usize;
             let mut summary = UntrustedText::new(tool.summary()).to_string();
-            if !tool.enabled() {
+            if tool.is_held() {
+                summary = format!("{} {summary}", output.paint(Paint::Warn, "(held)"));
+            } else if !tool.enabled() {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(disabled)"));
             } else if tool.status() == DiscoveryStatus::Failed {
                 summary = format!("{} {summary}", output.paint(Paint::Dim, "(stale)"));
@@ -95,6 +99,24 @@ fn table(catalog: &Catalog, filter: &ListingFilter, output: &Output) -> CommandR
     let cost = format!("about {} tokens if listed in full", thousands(tokens));
     output.note(&format!("{}, {cost}", count(total, "tool")));
     Ok(())
+}
+
+/// Prints how many definitions await a review.
+pub(super) fn note_held(catalog: &Catalog, output: &Output) {
+    let marks = catalog.servers().flat_map(|entry| entry.reviews().all());
+    let held = marks
+        .filter(|mark| mark.is_held() && !mark.is_rejected())
+        .count();
+    if held > 0 {
+        let (note, verb) = (
+            output.paint(Paint::Warn, "note:"),
+            if held == 1 { "awaits" } else { "await" },
+        );
+        output.note(&format!(
+            "{note} {} {verb} review, and models do not get them. Look with `pegboard review`.",
+            count(held, "definition"),
+        ));
+    }
 }
 
 /// Prints the project's servers that are not trusted yet.

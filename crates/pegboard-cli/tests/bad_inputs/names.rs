@@ -71,7 +71,7 @@ pub(crate) const ROWS: &[Row] = &[
             "catalog/tests/catalog/listing.rs",
             "r_sec_01_look_alike_names_of_one_server_carry_a_note",
         )],
-        pending: Some("quarantine is not built yet; such tools carry a note"),
+        pending: Some("look-alikes of other servers are held; those of one server carry a note"),
     },
     Row {
         id: "E08",
@@ -110,8 +110,17 @@ pub(crate) const ROWS: &[Row] = &[
         input: "a tool that copies name and description of another server's trusted tool",
         required: "SHADOW_SUSPECTED and quarantine",
         run: &[],
-        tests: &[],
-        pending: Some("quarantine is not built yet"),
+        tests: &[
+            (
+                "guard/tests/scan.rs",
+                "r_scan_01_e10_a_clone_of_another_servers_tool_is_flagged_and_a_second_instance_is_not",
+            ),
+            (
+                "hub/tests/review.rs",
+                "r_scan_01_a_clone_and_a_look_alike_of_another_servers_tool_are_held",
+            ),
+        ],
+        pending: None,
     },
     Row {
         id: "E14",

@@ -140,6 +140,7 @@ impl ConfigReloader {
         self.hub.set_rules(loaded.rules.clone());
         self.hub
             .set_approval_settings(crate::pegboard::approval_settings(&loaded.settings));
+        self.hub.set_review_mode(loaded.review.mode);
         let servers: Vec<_> = loaded.servers.values().cloned().collect();
         self.loaded.store(Arc::new(loaded));
         let change = self.hub.apply(servers).await;

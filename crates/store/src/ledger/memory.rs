@@ -5,7 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ApprovalRequest, ApprovalResponse, ConfigHash, Grant, ServerName, Timestamp,
+    Activity, ActivityKind, ApprovalRequest, ApprovalResponse, ConfigHash, Fingerprint, Grant,
+    ReviewDecision, ReviewKind, ServerName, Timestamp,
 };
 use tokio::sync::watch;
 
@@ -16,6 +17,7 @@ use super::{InboxViewer, Ledger};
 use crate::StoreResult;
 
 type Key = (Option<ServerName>, String, ConfigHash);
+type ReviewKey = (ServerName, ConfigHash, ReviewKind, String, Fingerprint);
 
 /// Stores grants, approval requests and activity in memory.
 pub struct MemoryLedger {
@@ -28,6 +30,7 @@ pub struct MemoryLedger {
 struct LedgerState {
     grants: BTreeMap<Key, Grant>,
     inbox: Vec<(ApprovalRequest, Option<ApprovalResponse>)>,
+    reviews: BTreeMap<ReviewKey, ReviewDecision>,
     activity: VecDeque<Activity>,
     last_line: u64,
 }
@@ -148,6 +151,40 @@ impl Ledger for MemoryLedger {
         };
         self.notifier.notify_all();
         Ok(closed.and_then(|(_, response)| response))
+    }
+
+    fn review_decisions(&self) -> StoreResult<Vec<ReviewDecision>> {
+        Ok(self.held().reviews.values().cloned().collect())
+    }
+
+    async fn save_review(&self, decision: ReviewDecision) -> StoreResult<()> {
+        let key = (
+            decision.server.clone(),
+            decision.config,
+            decision.kind,
+            decision.name.clone(),
+            decision.fingerprint,
+        );
+        self.held().reviews.insert(key, decision);
+        self.notifier.notify_all();
+        Ok(())
+    }
+
+    fn used_tools(&self, server: &ServerName) -> StoreResult<Vec<String>> {
+        let held = self.held();
+        let granted = held
+            .grants
+            .keys()
+            .filter(|(of, _, _)| of.as_ref() == Some(server));
+        let called = held
+            .activity
+            .iter()
+            .filter(|line| line.kind == ActivityKind::Call && line.server.as_ref() == Some(server));
+        let called = called.filter_map(|line| line.tool.clone());
+        Ok(granted
+            .map(|(_, tool, _)| tool.clone())
+            .chain(called)
+            .collect())
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

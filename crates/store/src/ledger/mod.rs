@@ -6,11 +6,14 @@
 mod inbox_notifier;
 mod inbox_viewers;
 mod memory;
+mod review_rows;
 mod rows;
 mod sqlite;
 
 use async_trait::async_trait;
-use pegboard_model::{Activity, ApprovalRequest, ApprovalResponse, Grant, ServerName, Timestamp};
+use pegboard_model::{
+    Activity, ApprovalRequest, ApprovalResponse, Grant, ReviewDecision, ServerName, Timestamp,
+};
 use tokio::sync::watch;
 
 use crate::StoreResult;
@@ -60,7 +63,17 @@ pub trait Ledger: Send + Sync {
     /// Removes a request and returns the decision about it, if there is one.
     async fn remove_request(&self, id: &str) -> StoreResult<Option<ApprovalResponse>>;
 
-    /// Changes whenever the inbox or the grants may have changed, in any process.
+    /// Returns every decision about a review. Blocks: it is read where a snapshot is built.
+    fn review_decisions(&self) -> StoreResult<Vec<ReviewDecision>>;
+
+    /// Stores a decision about a review, replacing the one about the same version.
+    async fn save_review(&self, decision: ReviewDecision) -> StoreResult<()>;
+
+    /// Returns the names of a server's tools that have a grant or were called, as far as the activity log shows. Names
+    /// of called tools are exposed names. Blocks.
+    fn used_tools(&self, server: &ServerName) -> StoreResult<Vec<String>>;
+
+    /// Changes whenever the inbox, the grants or the reviews may have changed, in any process.
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Registers a viewer of the inbox for all processes, until it is dropped.

@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ) STRICT;
 ",
     "ALTER TABLE activity ADD COLUMN client TEXT",
+    super::review_rows::MIGRATION,
 ];
 
 const PURPOSE: &str = "pegboard ledger: seal of a decision, version 1";
@@ -43,12 +44,17 @@ impl Seals {
         Self(HashKey(blake3::derive_key(PURPOSE, &key.0)))
     }
 
-    fn seal(&self, parts: &[&str]) -> [u8; 32] {
+    pub(super) fn seal(&self, parts: &[&str]) -> [u8; 32] {
         self.0.hash(parts.iter().map(|part| part.as_bytes()))
     }
 
     /// Deserializes a text if its seal is valid.
-    fn open<T: DeserializeOwned>(&self, parts: &[&str], body: &str, seal: &[u8]) -> Option<T> {
+    pub(super) fn open<T: DeserializeOwned>(
+        &self,
+        parts: &[&str],
+        body: &str,
+        seal: &[u8],
+    ) -> Option<T> {
         // Comparing hashes takes constant time.
         let fits = <[u8; 32]>::try_from(seal)
             .is_ok_and(|seal| blake3::Hash::from(self.seal(parts)) == blake3::Hash::from(seal));
@@ -67,7 +73,7 @@ pub(super) fn grant_of(request: &ApprovalRequest, response: &ApprovalResponse) -
     })
 }
 
-fn text(value: &impl Serialize) -> rusqlite::Result<String> {
+pub(super) fn text(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

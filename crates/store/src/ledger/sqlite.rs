@@ -8,13 +8,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use pegboard_model::{
-    Activity, ApprovalRequest, ApprovalResponse, Grant, Reason, ServerName, Timestamp, ToolError,
+    Activity, ApprovalRequest, ApprovalResponse, Grant, Reason, ReviewDecision, ServerName,
+    Timestamp, ToolError,
 };
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use tokio::sync::watch;
 
 use super::inbox_notifier::InboxNotifier;
 use super::inbox_viewers::InboxViewers;
+use super::review_rows;
 use super::rows::{self, MIGRATIONS, Seals};
 use super::{InboxViewer, Ledger};
 use crate::{StateDir, StoreResult, errors, private_files, read_only};
@@ -364,6 +366,21 @@ impl Ledger for SqliteLedger {
         let id = id.to_owned();
         self.change(move |connection, seals| rows::remove_request(connection, seals, &id))
             .await
+    }
+
+    fn review_decisions(&self) -> StoreResult<Vec<ReviewDecision>> {
+        self.inner.with(Access::Read, review_rows::all)
+    }
+
+    async fn save_review(&self, decision: ReviewDecision) -> StoreResult<()> {
+        self.change(move |connection, seals| review_rows::save(connection, seals, &decision))
+            .await
+    }
+
+    fn used_tools(&self, server: &ServerName) -> StoreResult<Vec<String>> {
+        self.inner.with(Access::Read, |connection, _| {
+            review_rows::used_tools(connection, server)
+        })
     }
 
     fn changes(&self) -> watch::Receiver<u64> {

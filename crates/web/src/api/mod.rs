@@ -20,6 +20,7 @@ mod policy_explain;
 mod process;
 mod projects;
 mod refresh;
+mod reviews;
 mod search;
 mod server_add;
 mod server_changes;
@@ -102,6 +103,7 @@ fn resources() -> OpenApiRouter<WebState> {
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::decide))
         .routes(routes!(grants::list, grants::revoke))
+        .routes(routes!(reviews::list, reviews::decide))
         .routes(routes!(clients::list))
         .routes(routes!(clients::plan))
         .routes(routes!(clients::connect, clients::disconnect))

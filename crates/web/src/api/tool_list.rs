@@ -73,6 +73,12 @@ pub(super) struct ToolSummary {
     /// The deprecation notice.
     #[serde(skip_serializing_if = "Option::is_none")]
     deprecated: Option<String>,
+    /// Its review state, if this version was not accepted with its server: `new`, `approved`, `changed` or `flagged`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<String>,
+    /// Whether it awaits a review, so that models do not get it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    held: bool,
     /// A warning, for example that its name looks like another tool's of the same server.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -98,6 +104,10 @@ impl ToolSummary {
             stale: view.stale(),
             tokens: view.tokens(),
             deprecated: view.deprecated().map(str::to_owned),
+            review: view
+                .review()
+                .map(|review| review.state().as_str().to_owned()),
+            held: view.is_held(),
             note: view.note().map(str::to_owned),
         }
     }

@@ -10,6 +10,7 @@ pub(crate) enum Icon {
     Tools,
     Search,
     Approvals,
+    Review,
     Activity,
     Context,
     Clients,
@@ -33,6 +34,9 @@ impl Icon {
             Self::Search => "M7 2.500a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM10.3 10.3 13.5 13.5",
             Self::Approvals => {
                 "M8 1.8 13 3.800v3.900c0 3-2.1 5.3-5 6.5-2.9-1.2-5-3.5-5-6.500V3.800zM5.8 8l1.6 1.6 2.9-3.1"
+            }
+            Self::Review => {
+                "M1.8 8c2.8-4.600 9.6-4.600 12.400 0-2.800 4.600-9.600 4.600-12.400 0zM8 6.300v0a1.7 1.7 0 1 0 0 3.400 1.7 1.7 0 0 0 0-3.400z"
             }
             Self::Activity => "M1.8 8.500h2.700l2-5 3 9 2-4h2.7",
             Self::Context => "M3.5 2.500h9v11h-9zM5.8 5.500h4.400M5.8 8h4.400M5.8 10.500h2.5",

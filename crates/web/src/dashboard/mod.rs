@@ -12,6 +12,7 @@ mod assets;
 mod icons;
 mod page;
 mod request;
+mod review;
 
 // Building blocks.
 mod components;
@@ -80,6 +81,7 @@ pub(crate) fn routes(state: WebState) -> Router {
         .route("/tools/{tool}", get(tool::show))
         .route("/search", get(search::show))
         .route("/approvals", get(approvals::show))
+        .route("/review", get(review::show))
         .route("/activity", get(activity::show))
         .route("/context", get(context::show))
         .route("/clients", get(running::show))

@@ -93,11 +93,17 @@ pub(crate) fn policy_chip(policy: Policy, asks_if_possible: bool) -> Markup {
 
 /// The status of a tool.
 pub(crate) fn tool_status(view: &ToolView<'_>) -> (&'static str, Tone) {
+    if view.is_held() {
+        return ("awaits review", Tone::Warn);
+    }
     if !view.enabled() {
         return ("not offered", Tone::Off);
     }
     if view.deprecated().is_some() {
         return ("deprecated", Tone::Warn);
+    }
+    if view.review().is_some_and(|review| review.note().is_some()) {
+        return ("not reviewed", Tone::Warn);
     }
     if view.note().is_some() {
         return ("look-alike name", Tone::Warn);

@@ -95,9 +95,13 @@ fn notices(view: &ToolView<'_>, details: &Description) -> Markup {
             div.callout.warn { strong { "Deprecated" } span { (line(why)) } }
         }
         @if let Some(note) = &details.note {
-            div.callout.warn { strong { "Look-alike name" } span { (line(note)) } }
+            @if view.review().is_some() {
+                div.callout.warn { strong { "Review" } span { "This version " (line(note)) "." } a href="/review" { "Review" } }
+            } @else {
+                div.callout.warn { strong { "Look-alike name" } span { (line(note)) } }
+            }
         }
-        @if !view.enabled() {
+        @if !view.enabled() && !view.is_held() {
             div.callout.warn { strong { "Not offered" } span { "It is not listed, found or callable: its server or a policy disables it." } }
         }
     }

@@ -75,7 +75,7 @@ impl<'a> Filter<'a> {
         is_of_server
             && self.policy.is_none_or(|policy| view.policy() == policy)
             && match self.state {
-                "" => view.enabled(),
+                "" => view.enabled() || view.is_held(),
                 EVERY_STATE => true,
                 state => tool_status(view).0 == state,
             }

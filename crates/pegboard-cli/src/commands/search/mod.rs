@@ -11,6 +11,7 @@ use pegboard_hub::{Finder, Hub, MeaningProgress};
 use pegboard_model::UntrustedText;
 use serde::Serialize;
 
+use super::tools::note_held;
 use super::undiscovered::{discover_untried, note_missing};
 use super::{
     CommandResult, Global, Output, builder, load_config, note_if_empty, open, reading, with_servers,
@@ -140,6 +141,7 @@ async fn search(args: &SearchArgs, hub: &Hub, output: &Output) -> CommandResult 
     let catalog = hub.catalog();
     answer(args, &finder, &catalog, output)?;
     note_missing(hub, &catalog, output);
+    note_held(&catalog, output);
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 
 use crate::environment::CONFIG_FILE_NAMES;
 use crate::node::{Entry, Node, Value};
-use crate::package_runners::program_name;
+use pegboard_model::program_name;
 use crate::settings::DEFAULT_PORT;
 use crate::text::{Format, SourceText};
 

@@ -56,6 +56,7 @@ mod received_values;
 mod reference;
 mod regular_file;
 mod review;
+mod sandbox;
 mod schema;
 mod secrets;
 mod sensitive;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    ClientRequests, ConfigHash, Origin, Policy, ServerName, ServerRules, ServerSpec, Share,
+    ClientRequests, ConfigHash, Origin, Policy, Sandbox, ServerName, ServerRules, ServerSpec, Share,
     Timeouts, ToolOverride, Transport, TrustState,
 };
 
@@ -38,6 +38,10 @@ pub(crate) struct ServerOptions {
     pub(crate) ttl: Duration,
     pub(crate) max_age: Duration,
     pub(crate) share: Share,
+    /// How the process is confined, if the table contains the key.
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Hashes of the package that the command downloads.
+    pub(crate) integrity: Vec<String>,
     pub(crate) description: Option<String>,
     pub(crate) category: Option<String>,
     pub(crate) policy: Option<Policy>,
@@ -59,6 +63,8 @@ impl ServerOptions {
             ttl: settings.ttl,
             max_age: settings.max_age,
             share: Share::default(),
+            sandbox: None,
+            integrity: Vec::new(),
             description: None,
             category: None,
             policy: None,
@@ -134,6 +140,8 @@ impl Definition {
             ttl: options.ttl,
             max_age: options.max_age,
             share: options.share,
+            sandbox: options.sandbox.unwrap_or_default(),
+            integrity: options.integrity,
             description: options.description,
             category: options.category,
             policy: options.policy,

@@ -14,10 +14,12 @@ mod glob;
 mod hidden;
 mod limits;
 mod names;
+mod package;
 mod policy_rules;
 mod reason;
 mod recorder;
 mod refresh;
+mod sandbox;
 mod secret;
 mod secret_arguments;
 mod secret_patterns;
@@ -41,6 +43,7 @@ pub use names::{
     EXPOSED_NAME_MAX, ExposedName, InvalidServerName, RESERVED_SERVER_NAMES, SEPARATOR,
     SERVER_NAME_MAX, ServerName, TOOL_NAME_MAX, ToolId, ToolRef,
 };
+pub use package::{Ecosystem, RunnerPackage, find_package, program_name};
 pub use policy_rules::{
     AskDestructive, AskVia, ClientApproval, ClientRequests, EffectivePolicy, GlobalRules,
     HintEffect, PolicyRule, ServerRules,
@@ -51,6 +54,7 @@ pub use recorder::{
     RequestFacts, RunFacts, SearchFacts, TransportKind, TurnFacts,
 };
 pub use refresh::{RefreshOnStart, StaleRefresh};
+pub use sandbox::{Sandbox, SandboxMode, SandboxNetwork};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, names_a_secret, plaintext_secret, secret_arguments,

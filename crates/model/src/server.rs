@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigHash, Reason, ServerName, ServerRules, Share, Template, ToolError};
+use crate::{ConfigHash, Reason, Sandbox, ServerName, ServerRules, Share, Template, ToolError};
 
 /// Everything that the configuration says about a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,10 @@ pub struct ServerSpec {
     pub max_age: Duration,
     /// Which clients share one instance of the server.
     pub share: Share,
+    /// How its process is confined.
+    pub sandbox: Sandbox,
+    /// Hashes of the package that its package runner downloads; empty if none was recorded.
+    pub integrity: Vec<String>,
     /// The user's description of the server.
     pub description: Option<String>,
     /// The user's category for its tools.

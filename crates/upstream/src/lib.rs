@@ -56,6 +56,7 @@ mod owner_limit;
 mod parent_death;
 mod process;
 mod safe_path;
+mod sandbox;
 mod spawn;
 mod stderr;
 mod stdio;
@@ -101,6 +102,9 @@ pub use marks::{is_marked, runs_under_a_server, sweep_orphans};
 pub use memory::resident_bytes;
 pub use mirror::mirrored_headers;
 pub use process::start_time;
+pub use sandbox::{
+    SandboxFacts, SandboxSupport, SandboxTrial, denied_paths, sandbox_facts, sandbox_support,
+};
 pub use spawn::start_background;
 pub use subreaper::{adopt_orphans, end_leftovers};
 pub use watcher::{

@@ -15,7 +15,9 @@ use tokio::sync::oneshot;
 use crate::errors::ErrorContext;
 use crate::kill::ProcessGroup;
 use crate::marks::{MARK, next_mark, sweep_orphans};
+use crate::process::Process;
 use crate::parent_death::kill_with_parent;
+use crate::sandbox::Confinement;
 use crate::suggest_program::suggest_program;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
 use crate::{owner_limit, subreaper};
@@ -27,6 +29,8 @@ pub(crate) struct Launch {
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: Option<PathBuf>,
+    /// How the process is confined, if it is.
+    pub(crate) confinement: Option<Arc<Confinement>>,
 }
 
 /// A started process. Dropping it kills its group.
@@ -47,8 +51,14 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
         let launch = launch.clone();
         move || {
             let _runtime = runtime.enter();
+            // The first call starts the watcher, which must not be confined.
+            let is_watched = is_watched();
+            let spawned = match launch.confinement.clone() {
+                Some(confinement) => start_confined(launch, mark, is_watched, confinement),
+                None => start(&launch, mark, is_watched),
+            };
             // If the receiver is gone, dropping the process kills it.
-            let _ = sender.send(start(&launch, mark));
+            let _ = sender.send(spawned);
         }
     };
     let no_thread = || {
@@ -70,7 +80,7 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
 }
 
 #[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
-fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
+fn start(launch: &Launch, mark: String, is_watched: bool) -> std::io::Result<Spawned> {
     let mut command = Command::new(program_file(
         &launch.program,
         launch.env.get("PATH").map(String::as_str),
@@ -89,7 +99,7 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
     if let Some(folder) = &launch.cwd {
         command.current_dir(folder);
     }
-    if !is_watched() {
+    if !is_watched {
         kill_with_parent(&mut command);
     }
     let starting = subreaper::starting();
@@ -112,6 +122,41 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
         }),
         _ => Err(missing()),
     }
+}
+
+/// Starts a process from a fresh thread that confines itself first. The thread ends when the process is started, or with
+/// the process if that dies with its thread.
+fn start_confined(
+    launch: Launch,
+    mark: String,
+    is_watched: bool,
+    confinement: Arc<Confinement>,
+) -> std::io::Result<Spawned> {
+    let runtime = tokio::runtime::Handle::current();
+    let (sender, started) = channel();
+    let confined = move || {
+        let _runtime = runtime.enter();
+        let spawned = confinement
+            .apply()
+            .and_then(|()| start(&launch, mark, is_watched));
+        let process = match &spawned {
+            Ok(spawned) if !is_watched => i32::try_from(spawned.group.pid()).ok(),
+            _ => None,
+        };
+        let process = process.and_then(Process::open);
+        let _ = sender.send(spawned);
+        #[cfg(target_os = "linux")]
+        if let Some(process) = process {
+            process.wait_for_end();
+        }
+        #[cfg(not(target_os = "linux"))]
+        drop(process);
+    };
+    std::thread::Builder::new()
+        .name("pegboard-confine".to_owned())
+        .spawn(confined)?;
+    let ended = |_| std::io::Error::other("the thread that confines it ended");
+    started.recv().map_err(ended)?
 }
 
 /// Returns the file that a bare name refers to on the server's own PATH. Looked up here because the system's fast way
@@ -245,6 +290,9 @@ fn explain(error: &std::io::Error, launch: &Launch, errors: &ErrorContext) -> To
                 }
             }
         }
+        ErrorKind::PermissionDenied if launch.confinement.is_some() => errors
+            .error(Reason::SpawnDenied, format_args!("could not be started: `{program}` or its interpreter cannot be executed in its sandbox"))
+            .with_remedy("Make the file executable, or add the folder of the program to `read` of the server's `sandbox`."),
         ErrorKind::PermissionDenied => {
             errors.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` is not executable"))
         }
@@ -296,6 +344,7 @@ mod tests {
             args: Vec::new(),
             env: BTreeMap::new(),
             cwd: None,
+            confinement: None,
         };
         let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
         let error = explain(&error, &launch, &errors());

@@ -31,6 +31,8 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),
         share: Default::default(),
+        sandbox: Default::default(),
+        integrity: Vec::new(),
         description: None,
         category: None,
         policy: None,

@@ -36,7 +36,9 @@ fn help(ecosystem: Ecosystem) -> &'static str {
     match ecosystem {
         Ecosystem::Npm => "name the version, for example `npx -y some-server@1.2.3`",
         Ecosystem::Python => "name the version, for example `uvx some-server@1.2.3`",
-        Ecosystem::Image => "name a tag or digest, for example `docker run -i --rm some/image:1.2.3`",
+        Ecosystem::Image => {
+            "name a tag or digest, for example `docker run -i --rm some/image:1.2.3`"
+        }
     }
 }
 

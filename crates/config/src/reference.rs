@@ -6,6 +6,7 @@ use crate::agent::AGENT_KEYS;
 use crate::keys::Key;
 use crate::kinds::field_default;
 use crate::profile::PROFILE_KEYS;
+use crate::sandbox::SANDBOX_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::tools::TOOL_KEYS;
@@ -40,6 +41,11 @@ fn page() -> String {
         "Each server is a table `[servers.NAME]` with either `command` or `url`. `args`, `env` and `cwd` belong to \
          `command`, `headers` and `bearer` to `url`.",
         table(own, Key::written_default),
+    );
+    section(
+        "### Sandbox",
+        "How a server's process is confined, as a table `[servers.NAME.sandbox]`. See [Sandbox](sandbox.md).",
+        table(SANDBOX_KEYS, Key::written_default),
     );
     section(
         "### Keys of other clients",
@@ -150,6 +156,7 @@ fn keys_have_a_description_and_are_listed_once() {
             assert!(!earlier, "{} is listed twice", key.name);
         }
     }
+    check(SANDBOX_KEYS);
     check(SERVER_KEYS);
     check(SETTING_KEYS);
     check(PROFILE_KEYS);

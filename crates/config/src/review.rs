@@ -239,7 +239,11 @@ impl ShownDefinition {
             variables,
             headers,
             sandbox: shown_sandbox(&spec.sandbox),
-            integrity: spec.integrity.iter().map(|hash| shown_value(hash)).collect(),
+            integrity: spec
+                .integrity
+                .iter()
+                .map(|hash| shown_value(hash))
+                .collect(),
             receives: received(transport, inherited),
         }
     }
@@ -272,17 +276,30 @@ fn shown_sandbox(sandbox: &Sandbox) -> Option<String> {
     }
     let mut parts = vec![sandbox.mode.as_str().to_owned()];
     for (word, paths) in [("reads", &sandbox.read), ("writes", &sandbox.write)] {
-        let shown = paths.iter().map(|path| shown_value(&path.to_string_lossy()));
+        let shown = paths
+            .iter()
+            .map(|path| shown_value(&path.to_string_lossy()));
         parts.extend(shown.map(|path| format!("{word} {path}")));
     }
     if sandbox.network != SandboxNetwork::On {
-        parts.push(format!("network {}", shown_value(&sandbox.network.to_string())));
+        parts.push(format!(
+            "network {}",
+            shown_value(&sandbox.network.to_string())
+        ));
     }
     if sandbox.unix_sockets {
         parts.push("Unix sockets".to_owned());
     }
-    parts.extend(sandbox.memory.map(|bytes| format!("at most {bytes} bytes of memory")));
-    parts.extend(sandbox.processes.map(|count| format!("at most {count} processes")));
+    parts.extend(
+        sandbox
+            .memory
+            .map(|bytes| format!("at most {bytes} bytes of memory")),
+    );
+    parts.extend(
+        sandbox
+            .processes
+            .map(|count| format!("at most {count} processes")),
+    );
     Some(parts.join(", "))
 }
 

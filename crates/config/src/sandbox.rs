@@ -107,7 +107,10 @@ pub(crate) fn in_project(
         note(sandbox.write != wanted.write, "write");
         note(sandbox.network != wanted.network, "network");
         note(sandbox.unix_sockets != wanted.unix_sockets, "unix_sockets");
-        note(wanted.memory.is_some() && sandbox.memory != wanted.memory, "memory");
+        note(
+            wanted.memory.is_some() && sandbox.memory != wanted.memory,
+            "memory",
+        );
         let more = wanted.processes.is_some() && sandbox.processes != wanted.processes;
         note(more, "processes");
     }
@@ -198,7 +201,11 @@ fn is_short(entry: &Entry, items: &[Node], reader: &mut TableReader<'_>) -> Opti
         return Some(());
     }
     let message = format!("`{}` has more than {LIST_MAX} items", entry.key);
-    reader.invalid(entry.node.start, message, "name a folder that contains the paths");
+    reader.invalid(
+        entry.node.start,
+        message,
+        "name a folder that contains the paths",
+    );
     None
 }
 
@@ -207,7 +214,11 @@ fn memory(entry: &Entry, reader: &mut TableReader<'_>) -> Option<u64> {
     let bytes = parse_bytes(&text).filter(|bytes| *bytes >= MEMORY_MIN);
     if bytes.is_none() {
         let help = "write for example `512 MB` or `2 GB`";
-        reader.invalid(entry.node.start, "`memory` is not an amount of memory", help);
+        reader.invalid(
+            entry.node.start,
+            "`memory` is not an amount of memory",
+            help,
+        );
     }
     bytes
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    ClientRequests, ConfigHash, Origin, Policy, Sandbox, ServerName, ServerRules, ServerSpec, Share,
-    Timeouts, ToolOverride, Transport, TrustState,
+    ClientRequests, ConfigHash, Origin, Policy, Sandbox, ServerName, ServerRules, ServerSpec,
+    Share, Timeouts, ToolOverride, Transport, TrustState,
 };
 
 use crate::node::Entry;

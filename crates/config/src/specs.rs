@@ -73,12 +73,16 @@ pub(crate) fn build_specs(
         let (sandbox, usual) = match server.layer {
             Layer::Project => {
                 let own = server.user_sandbox.as_ref();
-                let (written, bound) =
-                    (definition.options.sandbox.take(), loaded.settings.project_sandbox);
+                let (written, bound) = (
+                    definition.options.sandbox.take(),
+                    loaded.settings.project_sandbox,
+                );
                 let project = loaded.project.as_deref();
                 let (sandbox, ignored) = in_project(written, bound, own, project);
                 for key in ignored {
-                    loaded.problems.push(sandbox_ignored(&name, key, server.place));
+                    loaded
+                        .problems
+                        .push(sandbox_ignored(&name, key, server.place));
                 }
                 (sandbox, SandboxMode::Default)
             }
@@ -237,13 +241,10 @@ fn wide_share_ignored(
 }
 
 /// A project's file must not loosen how its server is confined.
-fn sandbox_ignored(
-    name: &str,
-    key: &str,
-    place: Option<(&ConfigFile, &str, &Entry)>,
-) -> Problem {
+fn sandbox_ignored(name: &str, key: &str, place: Option<(&ConfigFile, &str, &Entry)>) -> Problem {
     let message = format!("a project file can only tighten a sandbox; `{key}` is limited here");
-    let help = "set `project_sandbox` under `[settings]`, or define the server, in your own config file";
+    let help =
+        "set `project_sandbox` under `[settings]`, or define the server, in your own config file";
     let problem = Problem::warning(Reason::ConfigInvalid, message)
         .help(help)
         .of_server(name);

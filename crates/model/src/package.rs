@@ -130,7 +130,9 @@ impl RunnerPackage {
             },
             Ecosystem::Python => {
                 let end = written.find(['=', '@', '<', '>', '~', '!', ' ']);
-                written.get(..end.unwrap_or(written.len())).unwrap_or(written)
+                written
+                    .get(..end.unwrap_or(written.len()))
+                    .unwrap_or(written)
             }
             Ecosystem::Image => {
                 let name = written.split('@').next().unwrap_or(written);
@@ -217,7 +219,12 @@ mod tests {
         check("uvx s==1.0", "s", Some("1.0"), "s==9.9.9");
         check("uvx --from s@latest tool", "s", Some("latest"), "s==9.9.9");
         check("uvx s>=1", "s", Some(">=1"), "s==9.9.9");
-        check("docker run -i h:5000/a/b", "h:5000/a/b", None, "h:5000/a/b@9.9.9");
+        check(
+            "docker run -i h:5000/a/b",
+            "h:5000/a/b",
+            None,
+            "h:5000/a/b@9.9.9",
+        );
         check("docker run a/b:1", "a/b", Some("1"), "a/b@9.9.9");
         check("docker run a@sha256:ff", "a", Some("sha256:ff"), "a@9.9.9");
         assert_eq!(find_package("node", &["server.js"]), None);

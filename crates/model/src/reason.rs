@@ -112,7 +112,7 @@ reasons! {
         "Split the file, or move large values out of it.";
     SupplyUnpinned "SUPPLY_UNPINNED" InvalidInput final exit 0
         "A package runner starts a server without a pinned version.",
-        "Pin it with `pegboard pin SERVER`, or write the version, as in `npx -y some-server@1.2.3`, `uvx some-server@1.2.3` or `docker run some/image:1.2.3`.";
+        "Pin the version, as in `npx -y some-server@1.2.3`, `uvx some-server@1.2.3` or `docker run some/image:1.2.3`.";
     SecretWritten "SECRET_WRITTEN" InvalidInput final exit 0
         "The arguments of a server contain a secret.",
         "Store it with `pegboard secret set NAME` and write `${secret:NAME}` instead.",

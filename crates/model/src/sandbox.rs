@@ -163,6 +163,9 @@ mod tests {
         };
         assert_eq!(bounded, expected);
         assert_eq!(wanted.clone().bounded_by(&Sandbox::default()), wanted);
-        assert_eq!(SandboxNetwork::On.and(&SandboxNetwork::Off), SandboxNetwork::Off);
+        assert_eq!(
+            SandboxNetwork::On.and(&SandboxNetwork::Off),
+            SandboxNetwork::Off
+        );
     }
 }

@@ -251,7 +251,11 @@ fn protected_folders(configuration: &Configuration) -> Vec<PathBuf> {
     let paths = &configuration.paths;
     let runtime = configuration.environment.vars.get("XDG_RUNTIME_DIR");
     let runtime = runtime.map(|folder| PathBuf::from(folder).join("pegboard"));
-    let mut folders = vec![paths.config_dir.clone(), paths.state_dir.clone()];
+    let mut folders = vec![
+        paths.config_dir.clone(),
+        paths.state_dir.clone(),
+        configuration.state.path().to_path_buf(),
+    ];
     folders.extend(runtime);
     folders
 }

@@ -55,7 +55,9 @@ impl Machine {
     }
 
     fn spec(&self, sandbox: Sandbox) -> ServerSpec {
-        let script = Script::new().tools(["attack"]).with(|script| script.call.attacks = true);
+        let script = Script::new()
+            .tools(["attack"])
+            .with(|script| script.call.attacks = true);
         let mut spec = script.stdio_spec("hostile");
         spec.sandbox = sandbox;
         if let Transport::Stdio { cwd, .. } = &mut spec.transport {
@@ -85,7 +87,9 @@ impl Machine {
                 version: "1".to_owned(),
             },
         });
-        let upstream = connector.connect(&spec, &ConnectHint::default(), BUDGET).await;
+        let upstream = connector
+            .connect(&spec, &ConnectHint::default(), BUDGET)
+            .await;
         let upstream = upstream.unwrap_or_else(|error| panic!("{error}"));
         Server { upstream }
     }
@@ -100,13 +104,22 @@ impl Server {
         let arguments = json!({"attack": kind, "target": target}).to_string();
         let arguments = RawValue::from_string(arguments).unwrap();
         let options = CallOptions::with_timeout(BUDGET);
-        let outcome = self.upstream.call("attack", &arguments, options).await.unwrap();
+        let outcome = self
+            .upstream
+            .call("attack", &arguments, options)
+            .await
+            .unwrap();
         let value: serde_json::Value = serde_json::from_str(outcome.result.get()).unwrap();
         value["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
     #[track_caller]
-    fn check<'a>(&'a self, kind: &'a str, target: String, expected: &'a str) -> impl Future<Output = ()> + 'a {
+    fn check<'a>(
+        &'a self,
+        kind: &'a str,
+        target: String,
+        expected: &'a str,
+    ) -> impl Future<Output = ()> + 'a {
         let caller = std::panic::Location::caller();
         async move {
             let outcome = self.attack(kind, &target).await;
@@ -139,22 +152,38 @@ async fn by_default_secrets_and_pegboards_files_are_out_of_reach() {
     }
     let machine = Machine::new();
     let server = machine.start(of(SandboxMode::Default)).await;
-    for secret in ["home/.ssh/id", "home/.config/gh/hosts", "state/token", "config/config.toml"] {
+    for secret in [
+        "home/.ssh/id",
+        "home/.config/gh/hosts",
+        "state/token",
+        "config/config.toml",
+    ] {
         server.check("read", machine.shown(secret), "refused").await;
-        server.check("write", machine.shown(secret), "refused").await;
+        server
+            .check("write", machine.shown(secret), "refused")
+            .await;
     }
-    server.check("read", machine.shown("home/notes"), "ok plain text").await;
+    server
+        .check("read", machine.shown("home/notes"), "ok plain text")
+        .await;
     server.check("read", "/etc/passwd".to_owned(), "ok").await;
     for outside in ["home/notes", "home/new", "home/.bashrc"] {
-        server.check("write", machine.shown(outside), "refused").await;
+        server
+            .check("write", machine.shown(outside), "refused")
+            .await;
     }
-    server.check("write", machine.shown("project/new"), "ok").await;
+    server
+        .check("write", machine.shown("project/new"), "ok")
+        .await;
     let temp = server.attack("variable", "TMPDIR").await;
     let temp = temp.strip_prefix("ok ").unwrap();
     assert!(temp.starts_with(&machine.shown("state/work")), "{temp}");
     server.check("write", format!("{temp}/x"), "ok").await;
     server.check("write", "/dev/null".to_owned(), "ok").await;
-    assert_eq!(std::fs::read_to_string(machine.path("home/notes")).unwrap(), "plain text");
+    assert_eq!(
+        std::fs::read_to_string(machine.path("home/notes")).unwrap(),
+        "plain text"
+    );
 }
 
 #[tokio::test]
@@ -167,9 +196,13 @@ async fn sockets_and_processes_of_others_are_out_of_reach() {
     let _listener = UnixListener::bind(&socket).unwrap();
     let us = std::process::id();
     let confined = machine.start(of(SandboxMode::Default)).await;
-    confined.check("unix", machine.shown("home/socket"), "refused").await;
+    confined
+        .check("unix", machine.shown("home/socket"), "refused")
+        .await;
     confined.check("signal", us.to_string(), "refused").await;
-    confined.check("read", format!("/proc/{us}/environ"), "refused").await;
+    confined
+        .check("read", format!("/proc/{us}/environ"), "refused")
+        .await;
     let free = machine.start(of(SandboxMode::Off)).await;
     free.check("unix", machine.shown("home/socket"), "ok").await;
     free.check("signal", us.to_string(), "ok").await;
@@ -178,7 +211,9 @@ async fn sockets_and_processes_of_others_are_out_of_reach() {
         ..of(SandboxMode::Default)
     };
     let sockets = machine.start(sockets).await;
-    sockets.check("unix", machine.shown("home/socket"), "ok").await;
+    sockets
+        .check("unix", machine.shown("home/socket"), "ok")
+        .await;
 }
 
 #[tokio::test]
@@ -193,15 +228,27 @@ async fn strictly_only_named_paths_are_reached() {
         ..of(SandboxMode::Strict)
     };
     let server = machine.start(sandbox).await;
-    server.check("read", machine.shown("home/notes"), "ok").await;
-    server.check("write", machine.shown("home/notes"), "refused").await;
-    server.check("write", machine.shown("project/new"), "ok").await;
+    server
+        .check("read", machine.shown("home/notes"), "ok")
+        .await;
+    server
+        .check("write", machine.shown("home/notes"), "refused")
+        .await;
+    server
+        .check("write", machine.shown("project/new"), "ok")
+        .await;
     for outside in ["home/.ssh/id", "state/token", "home/.config/gh/hosts"] {
-        server.check("read", machine.shown(outside), "refused").await;
+        server
+            .check("read", machine.shown(outside), "refused")
+            .await;
     }
     let nothing = machine.start(of(SandboxMode::Strict)).await;
-    nothing.check("read", machine.shown("project/file"), "refused").await;
-    nothing.check("read", machine.shown("home/notes"), "refused").await;
+    nothing
+        .check("read", machine.shown("project/file"), "refused")
+        .await;
+    nothing
+        .check("read", machine.shown("home/notes"), "refused")
+        .await;
 }
 
 #[tokio::test]
@@ -222,9 +269,15 @@ async fn a_projects_server_cannot_grant_itself_the_users_files_or_move_its_home(
         *cwd = Some(Template::literal(machine.shown("home")));
     }
     let server = machine.start_spec(spec).await;
-    server.check("read", machine.shown("project/keys/id"), "refused").await;
-    server.check("read", machine.shown("home/.ssh/id"), "refused").await;
-    server.check("write", machine.shown("home/notes"), "refused").await;
+    server
+        .check("read", machine.shown("project/keys/id"), "refused")
+        .await;
+    server
+        .check("read", machine.shown("home/.ssh/id"), "refused")
+        .await;
+    server
+        .check("write", machine.shown("home/notes"), "refused")
+        .await;
 }
 
 #[tokio::test]
@@ -260,11 +313,21 @@ async fn only_named_hosts_are_reached_and_only_through_the_proxy() {
         ..of(SandboxMode::Strict)
     };
     let server = machine.start(sandbox).await;
-    server.check("tcp", format!("127.0.0.1:{port}"), "refused").await;
-    server.check("udp", format!("127.0.0.1:{port}"), "refused").await;
-    server.check("proxy", format!("localhost:{port}"), "ok HTTP/1.1 200").await;
-    server.check("proxy", format!("127.0.0.1:{port}"), "ok HTTP/1.1 403").await;
-    server.check("proxy", "example.com:443".to_owned(), "ok HTTP/1.1 403").await;
+    server
+        .check("tcp", format!("127.0.0.1:{port}"), "refused")
+        .await;
+    server
+        .check("udp", format!("127.0.0.1:{port}"), "refused")
+        .await;
+    server
+        .check("proxy", format!("localhost:{port}"), "ok HTTP/1.1 200")
+        .await;
+    server
+        .check("proxy", format!("127.0.0.1:{port}"), "ok HTTP/1.1 403")
+        .await;
+    server
+        .check("proxy", "example.com:443".to_owned(), "ok HTTP/1.1 403")
+        .await;
 }
 
 #[tokio::test]
@@ -277,7 +340,11 @@ async fn a_server_that_exceeds_its_limits_is_stopped_with_all_its_processes() {
     };
     for (kind, amount) in [("memory", "400"), ("processes", "12")] {
         let marker = format!("pegboard-sandbox-test-{}-{kind}-end", std::process::id());
-        let spec = with_env(machine.spec(limits.clone()), "PEGBOARD_TEST_MARKER", &marker);
+        let spec = with_env(
+            machine.spec(limits.clone()),
+            "PEGBOARD_TEST_MARKER",
+            &marker,
+        );
         let server = machine.start_spec(spec).await;
         server.check(kind, "1".to_owned(), "ok").await;
         assert!(!processes_with_marker(&marker).is_empty());
@@ -305,7 +372,9 @@ async fn a_confined_server_lives_as_long_as_its_connection() {
     let server = machine.start_spec(spec).await;
     // The thread that started it must not end before it: the server would die with it.
     for _ in 0..50 {
-        server.check("write", machine.shown("project/x"), "ok").await;
+        server
+            .check("write", machine.shown("project/x"), "ok")
+            .await;
     }
     assert_eq!(processes_with_marker(&marker).len(), 1);
     server.upstream.close().await;

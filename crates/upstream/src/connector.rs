@@ -16,6 +16,7 @@ use crate::errors::ErrorContext;
 use crate::http::HttpOpening;
 use crate::http::client::Clients;
 use crate::machine_load::MachineLoad;
+use crate::packages;
 use crate::resolve::Resolver;
 use crate::sandbox::{SandboxTrial, prepare};
 use crate::session::SessionConfig;
@@ -112,6 +113,7 @@ impl Connect for Connector {
             } => {
                 let parts = (command, args.as_slice(), env, cwd.as_ref());
                 let mut launch = resolver.launch(parts, &self.setup)?;
+                packages::verify(spec, &launch).await?;
                 launch.confinement = prepare(spec, &mut launch, &self.setup).await?;
                 let setup = self.talk_setup(spec, resolver, budget);
                 StdioOpening {

@@ -53,6 +53,7 @@ mod marks;
 mod memory;
 mod outbox;
 mod owner_limit;
+mod packages;
 mod parent_death;
 mod process;
 mod safe_path;
@@ -101,9 +102,11 @@ pub use machine_load::{MachineLoad, processors};
 pub use marks::{is_marked, runs_under_a_server, sweep_orphans};
 pub use memory::resident_bytes;
 pub use mirror::mirrored_headers;
+pub use packages::{ResolvedPackage, resolve_package};
 pub use process::start_time;
 pub use sandbox::{
-    SandboxFacts, SandboxSupport, SandboxTrial, denied_paths, sandbox_facts, sandbox_support,
+    DeniedPath, SandboxFacts, SandboxSupport, SandboxTrial, denied_paths, sandbox_facts,
+    sandbox_support,
 };
 pub use spawn::start_background;
 pub use subreaper::{adopt_orphans, end_leftovers};

@@ -15,8 +15,8 @@ use tokio::sync::oneshot;
 use crate::errors::ErrorContext;
 use crate::kill::ProcessGroup;
 use crate::marks::{MARK, next_mark, sweep_orphans};
-use crate::process::Process;
 use crate::parent_death::kill_with_parent;
+use crate::process::Process;
 use crate::sandbox::Confinement;
 use crate::suggest_program::suggest_program;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
@@ -206,6 +206,95 @@ pub fn start_background(
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
+}
+
+/// The largest output of a tool that is kept.
+const TOOL_OUTPUT: u64 = 1024 * 1024;
+
+/// What a tool wrote and how it ended.
+pub(crate) struct ToolOutput {
+    pub(crate) is_success: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a program to its end, such as a package manager, in the root folder: it must not read settings of the current
+/// one. Kills it after `limit`.
+#[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
+pub(crate) async fn run_tool(
+    program: &str,
+    args: &[&str],
+    input: Option<&str>,
+    variables: &BTreeMap<String, String>,
+    limit: std::time::Duration,
+) -> std::io::Result<ToolOutput> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let path = variables.get("PATH").map(String::as_str);
+    let mut command = Command::new(program_file(program, path));
+    command
+        .args(args)
+        .env_clear()
+        .envs(variables)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    let starting = subreaper::starting();
+    let mut child = command.spawn()?;
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    let registered = pid.and_then(Pid::from_raw).map(RegisteredChild::new);
+    drop(starting);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let work = async {
+        if let (Some(mut stdin), Some(input)) = (stdin, input) {
+            // A program that does not read its input says in its output why.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let read_out = async {
+            match stdout {
+                Some(stdout) => stdout.take(TOOL_OUTPUT).read_to_end(&mut out).await,
+                None => Ok(0),
+            }
+        };
+        let read_err = async {
+            match stderr {
+                Some(stderr) => stderr.take(TOOL_OUTPUT).read_to_end(&mut err).await,
+                None => Ok(0),
+            }
+        };
+        let (read, also_read) = tokio::join!(read_out, read_err);
+        read.and(also_read)?;
+        let status = child.wait().await?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(ToolOutput {
+            is_success: status.success(),
+            stdout: text(out),
+            stderr: text(err),
+        })
+    };
+    let outcome = tokio::time::timeout(limit, work).await;
+    drop(registered);
+    outcome.map_err(|_| std::io::Error::other("it took too long"))?
+}
+
+/// A child that is not a leftover of a server.
+struct RegisteredChild(Pid);
+
+impl RegisteredChild {
+    fn new(pid: Pid) -> Self {
+        subreaper::register_server(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for RegisteredChild {
+    fn drop(&mut self) {
+        subreaper::unregister(self.0);
+    }
 }
 
 type Job = Box<dyn FnOnce() + Send>;

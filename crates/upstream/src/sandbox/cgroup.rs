@@ -17,23 +17,25 @@ pub(super) struct Cgroup {
 impl Cgroup {
     /// Moves a process into a new cgroup below our own. Returns `None` if that is not delegated to us. The process may
     /// have started others before; those are only counted.
-    pub(super) fn for_process(pid: u32, memory: Option<u64>, processes: Option<u32>) -> Option<Self> {
-        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-        let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-        let roots = MOUNTS.iter().map(Path::new);
-        let root = roots.into_iter().find(|root| root.join("cgroup.controllers").exists())?;
-        Self::below(&root.join(path), pid, memory, processes)
-    }
-
-    fn below(
-        parent: &Path,
+    pub(super) fn for_process(
         pid: u32,
         memory: Option<u64>,
         processes: Option<u32>,
     ) -> Option<Self> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let roots = MOUNTS.iter().map(Path::new);
+        let root = roots
+            .into_iter()
+            .find(|root| root.join("cgroup.controllers").exists())?;
+        Self::below(&root.join(path), pid, memory, processes)
+    }
+
+    fn below(parent: &Path, pid: u32, memory: Option<u64>, processes: Option<u32>) -> Option<Self> {
         let enabled = std::fs::read_to_string(parent.join("cgroup.subtree_control")).ok()?;
         let has = |controller: &str| enabled.split_whitespace().any(|word| word == controller);
-        let is_possible = (memory.is_none() || has("memory")) && (processes.is_none() || has("pids"));
+        let is_possible =
+            (memory.is_none() || has("memory")) && (processes.is_none() || has("pids"));
         if !is_possible {
             return None;
         }
@@ -41,7 +43,8 @@ impl Cgroup {
         let folder = parent.join(format!("pegboard-{}-{number}", std::process::id()));
         std::fs::create_dir(&folder).ok()?;
         let cgroup = Self { folder };
-        let write = |file: &str, value: String| std::fs::write(cgroup.folder.join(file), value).ok();
+        let write =
+            |file: &str, value: String| std::fs::write(cgroup.folder.join(file), value).ok();
         if let Some(memory) = memory {
             write("memory.max", memory.to_string())?;
             // All of its processes end together, so that the end is seen.
@@ -76,6 +79,9 @@ mod tests {
         assert!(Cgroup::below(root.path(), 1, None, Some(5)).is_none());
         let cgroup = Cgroup::below(root.path(), 77, Some(5), None).unwrap();
         let read = |file: &str| std::fs::read_to_string(cgroup.folder.join(file)).unwrap();
-        assert_eq!((read("memory.max"), read("cgroup.procs")), ("5".to_owned(), "77".to_owned()));
+        assert_eq!(
+            (read("memory.max"), read("cgroup.procs")),
+            ("5".to_owned(), "77".to_owned())
+        );
     }
 }

@@ -13,14 +13,45 @@ const REFUSALS: &[&str] = &[
 /// Maximum number of paths.
 const PATHS: usize = 64;
 
+/// Words that say that something should have been changed.
+const CHANGES: &[&str] = &[
+    "mkdir",
+    "create",
+    "write",
+    "unlink",
+    "remove",
+    "rename",
+    "copyfile",
+    "symlink",
+    "chmod",
+    "utime",
+    "Read-only",
+];
+
+/// A path that a server was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeniedPath {
+    /// The path as the server wrote it.
+    pub path: String,
+    /// Whether the line says that it should have been changed.
+    pub is_change: bool,
+}
+
 /// Returns the absolute paths in lines that report a refused access, each once.
-pub fn denied_paths(stderr: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+pub fn denied_paths(stderr: &str) -> Vec<DeniedPath> {
+    let mut found: Vec<DeniedPath> = Vec::new();
     let refused = |line: &&str| REFUSALS.iter().any(|text| line.contains(text));
     for line in stderr.lines().filter(refused) {
         for path in paths_in(line) {
-            if found.len() < PATHS && !found.iter().any(|known| known == path) {
-                found.push(path.to_owned());
+            let is_change = CHANGES.iter().any(|word| line.contains(word));
+            let has_room = found.len() < PATHS;
+            match found.iter_mut().find(|known| known.path == path) {
+                Some(known) => known.is_change |= is_change,
+                None if has_room => found.push(DeniedPath {
+                    path: path.to_owned(),
+                    is_change,
+                }),
+                None => {}
             }
         }
     }
@@ -67,14 +98,22 @@ mod tests {
                 "PermissionError: [Errno 13] Permission denied: '/root/.config/x'",
                 vec!["/root/.config/x"],
             ),
-            ("sh: 1: cannot create /etc/x: Permission denied", vec!["/etc/x"]),
+            (
+                "sh: 1: cannot create /etc/x: Permission denied",
+                vec!["/etc/x"],
+            ),
             ("open '/fine' worked", vec![]),
             ("EPERM https://example.com/path and/or", vec![]),
             ("EACCES / ", vec![]),
         ] {
-            assert_eq!(denied_paths(line), expected, "{line}");
+            let found = denied_paths(line).into_iter().map(|denied| denied.path);
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{line}");
         }
-        let many: String = (0..200).map(|n| format!("EACCES /x{n}\nEACCES /x{n}\n")).collect();
+        let many: String = (0..200)
+            .map(|n| format!("EACCES /x{n}\nEACCES /x{n}\n"))
+            .collect();
         assert_eq!(denied_paths(&many).len(), PATHS);
+        assert!(denied_paths("cannot create /x: Permission denied")[0].is_change);
+        assert!(!denied_paths("EACCES: open '/x'")[0].is_change);
     }
 }

@@ -99,7 +99,12 @@ pub(super) fn facts(sandbox: &Sandbox, support: &SandboxSupport) -> SandboxFacts
         ),
         false => ("only Linux is supported", "only Linux is supported"),
     };
-    check(abi >= 1, true, format!("files (Landlock {abi})"), no_landlock);
+    check(
+        abi >= 1,
+        true,
+        format!("files (Landlock {abi})"),
+        no_landlock,
+    );
     if abi >= 1 {
         let what = "truncating files".to_owned();
         if abi < FILES_ABI {
@@ -108,7 +113,12 @@ pub(super) fn facts(sandbox: &Sandbox, support: &SandboxSupport) -> SandboxFacts
         let what = "signals to other processes".to_owned();
         check(abi >= SIGNALS_ABI, false, what, "Linux 6.12 is needed");
     }
-    check(support.seccomp, true, "system calls (seccomp)".to_owned(), no_seccomp);
+    check(
+        support.seccomp,
+        true,
+        "system calls (seccomp)".to_owned(),
+        no_seccomp,
+    );
     match &sandbox.network {
         SandboxNetwork::On => {}
         SandboxNetwork::Off => {
@@ -116,16 +126,31 @@ pub(super) fn facts(sandbox: &Sandbox, support: &SandboxSupport) -> SandboxFacts
         }
         SandboxNetwork::Hosts(_) => {
             let what = format!("network only to {}", sandbox.network);
-            check(abi >= TCP_ABI && support.seccomp, true, what, "Linux 6.7 is needed");
+            check(
+                abi >= TCP_ABI && support.seccomp,
+                true,
+                what,
+                "Linux 6.7 is needed",
+            );
         }
     }
     if let Some(bytes) = sandbox.memory {
         let what = format!("at most {} MB of memory", bytes / (1024 * 1024));
-        check(cfg!(target_os = "linux"), true, what, "only Linux is supported");
+        check(
+            cfg!(target_os = "linux"),
+            true,
+            what,
+            "only Linux is supported",
+        );
     }
     if let Some(count) = sandbox.processes {
         let what = format!("at most {count} processes");
-        check(cfg!(target_os = "linux"), true, what, "only Linux is supported");
+        check(
+            cfg!(target_os = "linux"),
+            true,
+            what,
+            "only Linux is supported",
+        );
     }
     facts
 }
@@ -159,8 +184,17 @@ mod tests {
     fn what_an_older_kernel_lacks_is_reported() {
         let hosts = SandboxNetwork::Hosts(vec!["a".to_owned()]);
         check(hosts.clone(), Some(7), &[], 0);
-        check(SandboxNetwork::Off, Some(4), &["signals to other processes"], 0);
-        let old = ["truncating files", "signals to other processes", "network only to a"];
+        check(
+            SandboxNetwork::Off,
+            Some(4),
+            &["signals to other processes"],
+            0,
+        );
+        let old = [
+            "truncating files",
+            "signals to other processes",
+            "network only to a",
+        ];
         check(hosts.clone(), Some(2), &old, 2);
         check(hosts, None, &["files (Landlock 0)", "network only to a"], 2);
     }

@@ -33,7 +33,13 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Devices without content of their own.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
 
 /// Folders for temporary files, in mode `default`.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -42,15 +48,29 @@ const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 const CACHES: &[(&str, &[&str])] = &[
     ("npx", &[".npm"]),
     ("npm", &[".npm"]),
-    ("pnpm", &[".local/share/pnpm", ".cache/pnpm", ".local/state/pnpm"]),
-    ("pnpx", &[".local/share/pnpm", ".cache/pnpm", ".local/state/pnpm"]),
+    (
+        "pnpm",
+        &[".local/share/pnpm", ".cache/pnpm", ".local/state/pnpm"],
+    ),
+    (
+        "pnpx",
+        &[".local/share/pnpm", ".cache/pnpm", ".local/state/pnpm"],
+    ),
     ("yarn", &[".yarn", ".cache/yarn"]),
     ("bun", &[".bun"]),
     ("bunx", &[".bun"]),
     ("deno", &[".cache/deno", ".deno"]),
     ("uv", &[".cache/uv", ".local/share/uv"]),
     ("uvx", &[".cache/uv", ".local/share/uv"]),
-    ("pipx", &[".local/share/pipx", ".cache/pipx", ".local/state/pipx", ".cache/pip"]),
+    (
+        "pipx",
+        &[
+            ".local/share/pipx",
+            ".cache/pipx",
+            ".local/state/pipx",
+            ".cache/pip",
+        ],
+    ),
     ("cargo", &[".cargo/registry", ".cargo/git"]),
     ("go", &["go/pkg", ".cache/go-build"]),
 ];
@@ -140,7 +160,8 @@ impl Places {
             for path in paths.iter().filter(|path| is_within(path, sandbox)) {
                 // What the user names is not secret for this server; Pegboard's own files always are.
                 let path = canonical(path);
-                let is_secret = |other: &&PathBuf| path.starts_with(other) && !protected.contains(other);
+                let is_secret =
+                    |other: &&PathBuf| path.starts_with(other) && !protected.contains(other);
                 let excluded: Vec<PathBuf> = match excluded.iter().any(|other| is_secret(&other)) {
                     true => protected.clone(),
                     false => excluded.clone(),
@@ -165,7 +186,9 @@ impl Places {
         for file in files {
             grants.tree(&file, PathAccess::Read);
             let Some(bin) = file.parent() else { continue };
-            let is_bin = bin.file_name().is_some_and(|name| name == "bin" || name == ".bin");
+            let is_bin = bin
+                .file_name()
+                .is_some_and(|name| name == "bin" || name == ".bin");
             let Some(prefix) = bin.parent().filter(|_| is_bin) else {
                 continue;
             };
@@ -273,14 +296,20 @@ mod tests {
             }
         }
 
-        fn granted(&self, sandbox: &Sandbox, program: &str) -> impl Fn(&str) -> Option<PathAccess> + use<> {
+        fn granted(
+            &self,
+            sandbox: &Sandbox,
+            program: &str,
+        ) -> impl Fn(&str) -> Option<PathAccess> + use<> {
             let grants = self.places().grants(sandbox, program);
             let root = self.path("");
             move |name: &str| {
                 let path = root.join(name);
                 let of = |access| {
                     let mut grants = grants.iter().filter(|grant| grant.access == access);
-                    grants.any(|grant| path.starts_with(&grant.path)).then_some(access)
+                    grants
+                        .any(|grant| path.starts_with(&grant.path))
+                        .then_some(access)
                 };
                 of(PathAccess::Write).or_else(|| of(PathAccess::Read))
             }
@@ -305,13 +334,20 @@ mod tests {
         let machine = Machine::new(FILES);
         // Everything is below the system's temporary folder here, which is writable; so only reads are compared.
         let granted = machine.granted(&Sandbox::of_mode(SandboxMode::Default), "node");
-        for name in ["home/.ssh/id", "home/.config/gh/hosts", "home/.local/state/pegboard/token"] {
+        for name in [
+            "home/.ssh/id",
+            "home/.config/gh/hosts",
+            "home/.local/state/pegboard/token",
+        ] {
             assert_eq!(granted(name), None, "{name}");
         }
         for name in ["home/.config/other/x", "home/notes", "other/x"] {
             assert!(granted(name).is_some(), "{name}");
         }
-        for name in ["home/code/.git/config", "home/.local/state/pegboard/work/x/f"] {
+        for name in [
+            "home/code/.git/config",
+            "home/.local/state/pegboard/work/x/f",
+        ] {
             assert_eq!(granted(name), Some(PathAccess::Write), "{name}");
         }
     }
@@ -320,7 +356,10 @@ mod tests {
     fn strictly_only_what_is_named_and_the_program_are_read() {
         let machine = Machine::new(FILES);
         let sandbox = Sandbox {
-            read: vec![machine.path("home/.ssh"), machine.path("home/.local/state/pegboard/token")],
+            read: vec![
+                machine.path("home/.ssh"),
+                machine.path("home/.local/state/pegboard/token"),
+            ],
             write: vec![machine.path("home/.config")],
             ..Sandbox::of_mode(SandboxMode::Strict)
         };
@@ -330,7 +369,10 @@ mod tests {
             ("home/.config/other/x", Some(PathAccess::Write)),
             ("home/.config/gh/hosts", None),
             ("home/.local/state/pegboard/token", None),
-            ("home/.local/state/pegboard/work/x/f", Some(PathAccess::Write)),
+            (
+                "home/.local/state/pegboard/work/x/f",
+                Some(PathAccess::Write),
+            ),
             ("home/.nvm/v1/lib/x", Some(PathAccess::Read)),
             ("home/code/.git/config", None),
             ("home/notes", None),
@@ -342,7 +384,8 @@ mod tests {
     #[test]
     fn a_project_grants_nothing_outside_of_it_even_through_a_link() {
         let machine = Machine::new(FILES);
-        std::os::unix::fs::symlink(machine.path("home/.ssh"), machine.path("home/code/link")).unwrap();
+        std::os::unix::fs::symlink(machine.path("home/.ssh"), machine.path("home/code/link"))
+            .unwrap();
         let sandbox = Sandbox {
             read: vec![machine.path("home/code/link"), machine.path("home/notes")],
             write: vec![machine.path("home/code")],

@@ -5,6 +5,8 @@
 //! nothing is done between `fork` and `exec`, which would take 19 to 25 ms in a program with a large catalog. Pegboard
 //! itself is never confined. Only Linux has the means; on other systems `default` confines nothing and `strict` fails.
 
+#[cfg(target_os = "linux")]
+mod capabilities;
 mod cgroup;
 mod denials;
 mod facts;
@@ -23,7 +25,7 @@ use pegboard_model::{
     Reason, Sandbox, SandboxMode, SandboxNetwork, ServerSpec, ToolError, ToolResult,
 };
 
-pub use denials::denied_paths;
+pub use denials::{DeniedPath, denied_paths};
 pub use facts::{SandboxFacts, SandboxSupport, sandbox_facts, sandbox_support};
 pub(crate) use limits::{LimitWatch, over_limit};
 use proxy::Proxy;
@@ -71,6 +73,7 @@ impl Confinement {
         #[cfg(target_os = "linux")]
         {
             let support = sandbox_support();
+            capabilities::drop_dangerous();
             let port = self.proxy.as_ref().map(Proxy::port);
             if support.landlock.is_some() {
                 landlock_rules::restrict(&self.grants, &self.sandbox.network, port)?;

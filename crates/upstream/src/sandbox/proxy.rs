@@ -66,7 +66,7 @@ impl Proxy {
         self.port
     }
 
-    /// Tells a server about the proxy, in the ways that programs know.
+    /// Sets the variables in which programs look for a proxy.
     pub(super) fn set_variables(&self, variables: &mut BTreeMap<String, String>) {
         let address = format!("http://127.0.0.1:{}", self.port);
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
@@ -119,7 +119,11 @@ async fn pass(mut client: TcpStream, rules: &Rules) -> io::Result<()> {
         return reply(&mut client, "403 Forbidden", text).await;
     };
     match &request.head {
-        None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+        None => {
+            client
+                .write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                .await?
+        }
         Some(head) => host.write_all(head.as_bytes()).await?,
     }
     host.write_all(&rest).await?;
@@ -188,7 +192,10 @@ impl Request {
         let (host, port) = split_port(authority)?;
         let of_proxy = |line: &&str| !line.to_ascii_lowercase().starts_with("proxy-");
         let headers: Vec<&str> = headers.split("\r\n").filter(of_proxy).collect();
-        let head = format!("{method} {slash}{path} {version}\r\n{}", headers.join("\r\n"));
+        let head = format!(
+            "{method} {slash}{path} {version}\r\n{}",
+            headers.join("\r\n")
+        );
         Some(Self {
             host,
             port: port.unwrap_or(80),
@@ -205,7 +212,10 @@ fn split_port(authority: &str) -> Option<(String, Option<u16>)> {
         }
         _ => (authority, None),
     };
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
     // A final dot names the same host.
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let of_host = |b: u8| b.is_ascii_alphanumeric() || b"-._:".contains(&b);
@@ -225,7 +235,10 @@ impl Rules {
             self.logs.append(&self.server, &line);
             return None;
         }
-        let addresses = timeout(OPEN_TIME, lookup_host((request.host.as_str(), request.port)));
+        let addresses = timeout(
+            OPEN_TIME,
+            lookup_host((request.host.as_str(), request.port)),
+        );
         let addresses: Vec<SocketAddr> = addresses.await.ok()?.ok()?.collect();
         for address in addresses {
             if self.refuses && !is_expected(&request.host, address.ip()) {
@@ -262,7 +275,7 @@ fn split_rule(rule: &str) -> Option<(String, Option<u16>)> {
 }
 
 /// Whether an address may belong to a host. A name on the internet that leads to this machine or to the cloud's metadata
-/// service is an attack; whoever wants them names them.
+/// service is an attack; a user who wants them writes the address.
 fn is_expected(host: &str, address: IpAddr) -> bool {
     let is_local = match address.to_canonical() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
@@ -309,12 +322,19 @@ mod tests {
 
     #[test]
     fn a_request_names_its_host() {
-        let parse = |line: &str| Request::parse(&format!("{line}\r\nHost: x\r\nProxy-A: b\r\n\r\n"));
+        let parse =
+            |line: &str| Request::parse(&format!("{line}\r\nHost: x\r\nProxy-A: b\r\n\r\n"));
         let tunnel = parse("CONNECT A.example.:443 HTTP/1.1").unwrap();
-        assert_eq!((tunnel.host.as_str(), tunnel.port, tunnel.head), ("a.example", 443, None));
+        assert_eq!(
+            (tunnel.host.as_str(), tunnel.port, tunnel.head),
+            ("a.example", 443, None)
+        );
         let plain = parse("GET http://a:81?q HTTP/1.1").unwrap();
         assert_eq!((plain.host.as_str(), plain.port), ("a", 81));
-        assert_eq!(plain.head.as_deref(), Some("GET /?q HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert_eq!(
+            plain.head.as_deref(),
+            Some("GET /?q HTTP/1.1\r\nHost: x\r\n\r\n")
+        );
         for bad in [
             "CONNECT a HTTP/1.1",
             "CONNECT u@a:443 HTTP/1.1",
@@ -337,7 +357,11 @@ mod tests {
             ("localhost", "127.0.0.1", true),
             ("127.0.0.1", "127.0.0.1", true),
         ] {
-            assert_eq!(is_expected(host, address.parse().unwrap()), expected, "{host}");
+            assert_eq!(
+                is_expected(host, address.parse().unwrap()),
+                expected,
+                "{host}"
+            );
         }
     }
 
@@ -355,7 +379,9 @@ mod tests {
         let trial = rules.trial.clone().unwrap();
         let proxy = Proxy::start(rules).await.unwrap();
         let ask = |request: String| async move {
-            let mut stream = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+            let mut stream = TcpStream::connect(("127.0.0.1", proxy.port()))
+                .await
+                .unwrap();
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut text = String::new();
             stream.read_to_string(&mut text).await.unwrap();
@@ -363,12 +389,17 @@ mod tests {
         };
         let (text, proxy) = ask(format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
         assert!(text.starts_with("HTTP/1.1 403 "), "{text}");
-        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", proxy.port()))
+            .await
+            .unwrap();
         let request = format!("CONNECT localhost:{port} HTTP/1.1\r\n\r\nping");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).await.unwrap();
-        assert!(text.starts_with("HTTP/1.1 200 ") && text.ends_with("pong"), "{text}");
+        assert!(
+            text.starts_with("HTTP/1.1 200 ") && text.ends_with("pong"),
+            "{text}"
+        );
         let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         assert_eq!(trial.hosts(), hosts);
     }

@@ -69,7 +69,10 @@ pub(super) fn restrict(sandbox: &Sandbox, uses_proxy: bool) -> io::Result<()> {
 fn filter(sandbox: &Sandbox, uses_proxy: bool) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let typing = TERMINAL_INPUT.map(|request| all([equal(1, request)]));
-    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
+    rules.insert(
+        libc::SYS_ioctl,
+        typing.into_iter().collect::<Result<_, _>>()?,
+    );
     rules.insert(libc::SYS_socket, socket_rules(sandbox, uses_proxy)?);
     if sandbox.network != SandboxNetwork::On {
         add_fast_open(&mut rules)?;
@@ -97,7 +100,9 @@ fn socket_rules(
     if sandbox.unix_sockets {
         allowed.push(number(libc::AF_UNIX));
     }
-    let others = allowed.iter().map(|family| condition(0, SeccompCmpOp::Ne, *family));
+    let others = allowed
+        .iter()
+        .map(|family| condition(0, SeccompCmpOp::Ne, *family));
     let mut rules = vec![SeccompRule::new(others.collect::<Result<_, _>>()?)?];
     if has_network && sandbox.network != SandboxNetwork::On {
         // Landlock restricts TCP only: no datagrams, no raw sockets, no multipath TCP.

@@ -5,6 +5,7 @@
 mod calls;
 mod changes;
 mod http;
+mod sandbox;
 
 use std::path::PathBuf;
 

@@ -37,7 +37,10 @@ fn run(kind: &str, target: &str) -> std::io::Result<String> {
         "proxy" => through_proxy(target),
         "signal" => {
             let command = format!("kill -0 {target}");
-            let status = Command::new("sh").args(["-c", &command]).stderr(Stdio::null()).status()?;
+            let status = Command::new("sh")
+                .args(["-c", &command])
+                .stderr(Stdio::null())
+                .status()?;
             match status.success() {
                 true => Ok(String::new()),
                 false => Err(std::io::Error::other("kill failed")),
@@ -55,7 +58,11 @@ fn run(kind: &str, target: &str) -> std::io::Result<String> {
         "processes" => {
             let count: usize = target.parse().map_err(std::io::Error::other)?;
             for _ in 0..count {
-                Command::new("sleep").arg("600").stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+                Command::new("sleep")
+                    .arg("600")
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .spawn()?;
             }
             Ok(String::new())
         }
@@ -67,7 +74,10 @@ fn run(kind: &str, target: &str) -> std::io::Result<String> {
 fn through_proxy(target: &str) -> std::io::Result<String> {
     let proxy = std::env::var("HTTP_PROXY").map_err(std::io::Error::other)?;
     let mut stream = TcpStream::connect(proxy.trim_start_matches("http://"))?;
-    write!(stream, "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n")?;
+    write!(
+        stream,
+        "CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n"
+    )?;
     let mut bytes = [0; 12];
     stream.read_exact(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

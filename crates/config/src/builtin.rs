@@ -13,7 +13,7 @@ pub fn code_server(
     settings: &Settings,
     key: &HashKey,
 ) -> ServerSpec {
-    let hash = config_hash(&transport, None, key);
+    let hash = config_hash(&transport, None, None, &[], key);
     let origin = Origin {
         layer: Layer::Builtin,
         file: None,

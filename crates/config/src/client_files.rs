@@ -5,9 +5,9 @@
 
 use crate::environment::CONFIG_FILE_NAMES;
 use crate::node::{Entry, Node, Value};
-use crate::package_runners::program_name;
 use crate::settings::DEFAULT_PORT;
 use crate::text::{Format, SourceText};
+use pegboard_model::program_name;
 
 /// Names of files in which clients store their servers.
 const CLIENT_FILE_NAMES: &[&str] = &[

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use pegboard_model::{
-    ConfigHash, HashKey, HttpWire, OAuthGrant, OAuthSettings, Template, TemplatePart, Transport,
+    ConfigHash, HashKey, HttpWire, OAuthGrant, OAuthSettings, Sandbox, SandboxNetwork, Template,
+    TemplatePart, Transport,
 };
 
 /// Hashes everything that determines which program or URL a server is. Values of variables are included; a stored
-/// secret is represented by its name and version. Each field starts with its name.
+/// secret is represented by its name and version. Each field starts with its name. `sandbox` is `None` if it is the
+/// built-in one for servers of this kind, whose hashes stay as they were.
 pub(crate) fn config_hash(
     transport: &Transport,
     oauth: Option<&OAuthSettings>,
+    sandbox: Option<&Sandbox>,
+    integrity: &[String],
     key: &HashKey,
 ) -> ConfigHash {
     // Hashing one buffer takes a tenth of the time of many small updates.
@@ -50,6 +54,13 @@ pub(crate) fn config_hash(
     }
     if let Some(oauth) = oauth {
         fields.oauth(oauth);
+    }
+    for hash in integrity {
+        fields.push("integrity");
+        fields.push(hash);
+    }
+    if let Some(sandbox) = sandbox {
+        fields.sandbox(sandbox);
     }
     ConfigHash(key.hash([fields.0.as_slice()]))
 }
@@ -121,6 +132,28 @@ impl Fields {
                 self.push(name);
             }
         }
+    }
+
+    fn sandbox(&mut self, sandbox: &Sandbox) {
+        self.push("sandbox");
+        self.push(sandbox.mode.as_str());
+        for (field, paths) in [("read", &sandbox.read), ("write", &sandbox.write)] {
+            for path in paths {
+                self.push(field);
+                self.push(&path.to_string_lossy());
+            }
+        }
+        self.push(match &sandbox.network {
+            SandboxNetwork::On => "on",
+            SandboxNetwork::Off => "off",
+            SandboxNetwork::Hosts(_) => "hosts",
+        });
+        if let SandboxNetwork::Hosts(hosts) = &sandbox.network {
+            hosts.iter().for_each(|host| self.push(host));
+        }
+        self.push(if sandbox.unix_sockets { "sockets" } else { "" });
+        self.push(&sandbox.memory.unwrap_or(0).to_string());
+        self.push(&sandbox.processes.unwrap_or(0).to_string());
     }
 
     fn templates(&mut self, field: &str, values: &BTreeMap<String, Template>) {

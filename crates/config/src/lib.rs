@@ -58,6 +58,7 @@ mod reference;
 mod regular_file;
 mod review;
 mod review_settings;
+mod sandbox;
 mod schema;
 mod secrets;
 mod sensitive;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pegboard_model::{ClientRequests, Layer, PolicyRule, ShareScope};
+use pegboard_model::{ClientRequests, Layer, PolicyRule, Sandbox, ShareScope};
 
 use crate::command_line::masked_command_line;
 use crate::env_overrides::{
@@ -37,6 +37,8 @@ pub(crate) struct MergedServer<'n> {
     pub(crate) user_requests: ClientRequests,
     /// The scope that the user's own file sets for such a server.
     pub(crate) user_share: Option<ShareScope>,
+    /// The sandbox that the user's own file sets for such a server.
+    pub(crate) user_sandbox: Option<Sandbox>,
 }
 
 impl<'n> MergedServer<'n> {
@@ -52,6 +54,7 @@ impl<'n> MergedServer<'n> {
             user_rules: Vec::new(),
             user_requests: ClientRequests::default(),
             user_share: None,
+            user_sandbox: None,
         }
     }
 
@@ -104,6 +107,16 @@ impl MergedServer<'_> {
         }
     }
 
+    /// Returns the sandbox that a file of this layer cannot widen when it redefines the server.
+    fn sandbox_to_keep(&mut self, by: Layer) -> Option<Sandbox> {
+        match &mut self.definition {
+            Some(own) if by == Layer::Project && self.layer != Layer::Project => {
+                own.options.sandbox.take()
+            }
+            _ => self.user_sandbox.take(),
+        }
+    }
+
     /// Returns the scope that a file of this layer cannot widen when it redefines the server.
     fn share_to_keep(&self, by: Layer) -> Option<ShareScope> {
         match &self.definition {
@@ -145,6 +158,7 @@ pub(crate) fn merge_servers<'n>(
                     new.replaces = old.shown_place();
                     new.own = old.own_server(file.layer);
                     new.user_share = old.share_to_keep(file.layer);
+                    new.user_sandbox = old.sandbox_to_keep(file.layer);
                     new.user_requests = old.requests_to_keep(file.layer);
                     new.user_rules = old.rules_to_keep(file.layer);
                     *old = new;

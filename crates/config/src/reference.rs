@@ -8,6 +8,7 @@ use crate::kinds::field_default;
 use crate::oauth::OAUTH_KEYS;
 use crate::profile::PROFILE_KEYS;
 use crate::review_settings::REVIEW_KEYS;
+use crate::sandbox::SANDBOX_KEYS;
 use crate::server_keys::SERVER_KEYS;
 use crate::settings::SETTING_KEYS;
 use crate::tools::TOOL_KEYS;
@@ -42,6 +43,11 @@ fn page() -> String {
         "Each server is a table `[servers.NAME]` with either `command` or `url`. `args`, `env` and `cwd` belong to \
          `command`, `headers` and `bearer` to `url`.",
         table(own, Key::written_default),
+    );
+    section(
+        "### Sandbox",
+        "How a server's process is confined, as a table `[servers.NAME.sandbox]`. See [Sandbox](sandbox.md).",
+        table(SANDBOX_KEYS, Key::written_default),
     );
     section(
         "### Keys of other clients",
@@ -163,6 +169,7 @@ fn keys_have_a_description_and_are_listed_once() {
             assert!(!earlier, "{} is listed twice", key.name);
         }
     }
+    check(SANDBOX_KEYS);
     check(SERVER_KEYS);
     check(SETTING_KEYS);
     check(PROFILE_KEYS);

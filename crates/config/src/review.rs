@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use pegboard_model::{
-    ConfigHash, Reason, ServerName, ServerSpec, Template, TrustState, UntrustedText,
+    ConfigHash, Reason, Sandbox, SandboxMode, SandboxNetwork, ServerName, ServerSpec, Template,
+    TrustState, UntrustedText,
 };
 use pegboard_model::{ToolError, Transport};
 use serde::Serialize;
@@ -68,6 +69,12 @@ pub struct ShownDefinition {
     pub variables: Vec<ShownValue>,
     /// The headers of each request.
     pub headers: Vec<ShownValue>,
+    /// How its process is confined, if not as usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// Recorded hashes of its package.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub integrity: Vec<String>,
     /// The user's secrets and variables that it would receive.
     pub receives: Vec<ReceivedValue>,
 }
@@ -99,7 +106,7 @@ impl TrustReview {
         replaces: Option<ReplacedServer>,
         inherited: &InheritedVariables,
     ) -> Self {
-        let shown = ShownDefinition::new(&spec.transport, inherited);
+        let shown = ShownDefinition::new(spec, inherited);
         let characters = shown.characters();
         let refused = (characters > REVIEW_CHARACTERS).then(|| {
             format!(
@@ -167,6 +174,12 @@ impl TrustReview {
         for header in &shown.headers {
             lines.push(format!("with header {}: {}", header.name, header.value));
         }
+        if let Some(sandbox) = &shown.sandbox {
+            lines.push(format!("confined: {sandbox}"));
+        }
+        for hash in &shown.integrity {
+            lines.push(format!("with package {hash}"));
+        }
         lines.extend(shown.receives.iter().map(ReceivedValue::sentence));
         lines
     }
@@ -196,7 +209,8 @@ fn place(file: Option<&str>, line: Option<usize>) -> String {
 }
 
 impl ShownDefinition {
-    fn new(transport: &Transport, inherited: &InheritedVariables) -> Self {
+    fn new(spec: &ServerSpec, inherited: &InheritedVariables) -> Self {
+        let transport = &spec.transport;
         let (folder, variables, headers) = match transport {
             Transport::Stdio { env, cwd, .. } => {
                 let folder = cwd.as_ref().map(|cwd| shown_value(&cwd.exact()));
@@ -224,6 +238,12 @@ impl ShownDefinition {
             folder,
             variables,
             headers,
+            sandbox: shown_sandbox(&spec.sandbox),
+            integrity: spec
+                .integrity
+                .iter()
+                .map(|hash| shown_value(hash))
+                .collect(),
             receives: received(transport, inherited),
         }
     }
@@ -238,9 +258,49 @@ impl ShownDefinition {
             .sum();
         let texts = values
             .chain([self.command.as_str()])
-            .chain(self.folder.as_deref());
+            .chain(self.folder.as_deref())
+            .chain(self.sandbox.as_deref())
+            .chain(self.integrity.iter().map(String::as_str));
         texts.map(|text| text.chars().count()).sum::<usize>() + sentences
     }
+}
+
+/// Describes a sandbox that differs from the one that every project's server gets.
+fn shown_sandbox(sandbox: &Sandbox) -> Option<String> {
+    let usual = Sandbox {
+        within: sandbox.within.clone(),
+        ..Sandbox::of_mode(SandboxMode::Default)
+    };
+    if *sandbox == usual {
+        return None;
+    }
+    let mut parts = vec![sandbox.mode.as_str().to_owned()];
+    for (word, paths) in [("reads", &sandbox.read), ("writes", &sandbox.write)] {
+        let shown = paths
+            .iter()
+            .map(|path| shown_value(&path.to_string_lossy()));
+        parts.extend(shown.map(|path| format!("{word} {path}")));
+    }
+    if sandbox.network != SandboxNetwork::On {
+        parts.push(format!(
+            "network {}",
+            shown_value(&sandbox.network.to_string())
+        ));
+    }
+    if sandbox.unix_sockets {
+        parts.push("Unix sockets".to_owned());
+    }
+    parts.extend(
+        sandbox
+            .memory
+            .map(|bytes| format!("at most {bytes} bytes of memory")),
+    );
+    parts.extend(
+        sandbox
+            .processes
+            .map(|count| format!("at most {count} processes")),
+    );
+    Some(parts.join(", "))
 }
 
 fn shown_values(values: &BTreeMap<String, Template>) -> Vec<ShownValue> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pegboard_model::{
-    ClientRequests, ConfigHash, OAuthSettings, Origin, Policy, ServerName, ServerRules, ServerSpec,
+    ClientRequests, ConfigHash, OAuthSettings, Origin, Policy, Sandbox, ServerName, ServerRules,
+    ServerSpec,
     Share, Timeouts, ToolOverride, Transport, TrustState,
 };
 
@@ -39,6 +40,10 @@ pub(crate) struct ServerOptions {
     pub(crate) ttl: Duration,
     pub(crate) max_age: Duration,
     pub(crate) share: Share,
+    /// How the process is confined, if the table contains the key.
+    pub(crate) sandbox: Option<Sandbox>,
+    /// Hashes of the package that the command downloads.
+    pub(crate) integrity: Vec<String>,
     pub(crate) description: Option<String>,
     pub(crate) keywords: Vec<String>,
     pub(crate) category: Option<String>,
@@ -62,6 +67,8 @@ impl ServerOptions {
             ttl: settings.ttl,
             max_age: settings.max_age,
             share: Share::default(),
+            sandbox: None,
+            integrity: Vec::new(),
             description: None,
             keywords: Vec::new(),
             category: None,
@@ -139,6 +146,8 @@ impl Definition {
             ttl: options.ttl,
             max_age: options.max_age,
             share: options.share,
+            sandbox: options.sandbox.unwrap_or_default(),
+            integrity: options.integrity,
             description: options.description,
             keywords: options.keywords,
             category: options.category,

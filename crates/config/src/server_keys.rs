@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use pegboard_model::{Policy, Reason, Share};
+use pegboard_model::{Policy, Reason, SandboxMode, Share};
 use serde_json::json;
 
-use crate::keys::{ValueType, keys, words};
+use crate::keys::{Key, ValueType, keys, table_schema, words};
 use crate::node::{Entry, Value};
 use crate::oauth::{OAUTH, read_oauth};
 use crate::problem::Severity;
 use crate::reader::TableReader;
+use crate::sandbox::{SANDBOX_KEYS, read_sandbox};
 use crate::sensitive::Visibility::{Address, Arguments, Hidden};
 use crate::server::WrittenServer;
 use crate::tools::own_words;
@@ -29,6 +30,10 @@ const COMMAND: ValueType = ValueType::Custom(|| {
 const TOOLS: ValueType = ValueType::Custom(|| {
     let tool = json!({ "anyOf": [{ "$ref": "#/$defs/tool" }, { "$ref": "#/$defs/policy" }] });
     json!({ "type": "object", "additionalProperties": tool })
+});
+const SANDBOX: ValueType = ValueType::Custom(|| {
+    let table = table_schema(SANDBOX_KEYS, Key::written_default);
+    json!({ "anyOf": [{ "enum": words::<SandboxMode>() }, table] })
 });
 const CLIENT_TIMEOUT: ValueType = ValueType::Custom(|| json!({ "type": ["integer", "string"] }));
 const TYPE: ValueType = ValueType::OneOf(|| TRANSPORT_WORDS.map(|(word, _)| word).to_vec());
@@ -94,6 +99,15 @@ keys! {
     "share": ValueType::OneOf(words::<Share>),
         |server, entry, reader| set(&mut server.options.share, reader.one_of(entry)),
         { default: "`auto`", is_editable: true };
+    /// How the server's process is [confined](sandbox.md): a mode, or a [table](#sandbox). A project's file can only
+    /// tighten it.
+    "sandbox": SANDBOX,
+        |server, entry, reader| server.options.sandbox = read_sandbox(entry, reader),
+        { default: "from [`[settings]`](#settings)" };
+    /// Hashes of the package that `command` downloads, as [`pegboard pin`](commands.md#pin) records them. They are
+    /// checked before each start.
+    "integrity": ValueType::TextList,
+        |server, entry, reader| set(&mut server.options.integrity, reader.texts(entry)), { default: "`[]`" };
     /// Overrides of single tools, by the server's own names. A list, as other clients write it, has no effect.
     "tools": TOOLS, |server, entry, reader| server.options.read_tools(entry, reader), { default: "`{}`" };
     /// Time from the start of the server to the last page of its tools.

@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use pegboard_model::{
-    AskDestructive, AskVia, ClientApproval, Limits, RefreshOnStart, StaleRefresh, Timeouts,
+    AskDestructive, AskVia, ClientApproval, Limits, RefreshOnStart, SandboxMode, StaleRefresh,
+    Timeouts,
 };
 use serde::Serialize;
 
@@ -92,6 +93,13 @@ key_table! {
     /// Whether servers of a project's file may use the client's model (sampling). Ignored in a project's file.
     project_sampling: bool = false, BOOLEAN,
         Ignored("cannot allow its servers to use the client's model", IN_OWN_FILE);
+    /// How your own servers are [confined](sandbox.md), if they do not set `sandbox`. A project's file can only tighten
+    /// it.
+    sandbox: SandboxMode = SandboxMode::Off, one_of(),
+        Only(|current, wanted| wanted >= current, "can only confine servers more", IN_OWN_FILE);
+    /// The least that servers of a project's file are confined. A project's file can only tighten it.
+    project_sandbox: SandboxMode = SandboxMode::Default, one_of(),
+        Only(|current, wanted| wanted >= current, "can only confine servers more", IN_OWN_FILE);
     /// Additional environment variables that server processes inherit. Ignored in a project's file.
     env_allow: Vec<String> = Vec::new(), texts(variable_names), Ignored(
         "cannot pass more of your variables to servers",

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pegboard_model::{
-    HashKey, Layer, Origin, Reason, ServerName, Share, Template, Transport, TrustState,
+    HashKey, Layer, Origin, Reason, Sandbox, SandboxMode, ServerName, Share, Template, Transport,
+    TrustState,
 };
 
 use crate::definition_warnings::written_secrets;
@@ -21,6 +22,7 @@ use crate::policies::attach_rules;
 use crate::problem::{Problem, Severity, shown_text};
 use crate::regular_file::special_file_problem;
 use crate::review::{InheritedVariables, TrustReview};
+use crate::sandbox::in_project;
 use crate::settings::Settings;
 use crate::trust_store::TrustStore;
 
@@ -68,11 +70,41 @@ pub(crate) fn build_specs(
         if server.layer == Layer::Project {
             run_in_project(&mut definition.transport, loaded.project.as_deref());
         }
+        let (sandbox, usual) = match server.layer {
+            Layer::Project => {
+                let own = server.user_sandbox.as_ref();
+                let (written, bound) = (
+                    definition.options.sandbox.take(),
+                    loaded.settings.project_sandbox,
+                );
+                let project = loaded.project.as_deref();
+                let (sandbox, ignored) = in_project(written, bound, own, project);
+                for key in ignored {
+                    loaded
+                        .problems
+                        .push(sandbox_ignored(&name, key, server.place));
+                }
+                (sandbox, SandboxMode::Default)
+            }
+            _ => {
+                let of_settings = || Sandbox::of_mode(loaded.settings.sandbox);
+                let written = definition.options.sandbox.take();
+                (written.unwrap_or_else(of_settings), SandboxMode::Off)
+            }
+        };
+        let is_usual = sandbox
+            == Sandbox {
+                within: sandbox.within.clone(),
+                ..Sandbox::of_mode(usual)
+            };
         let hash = config_hash(
             &definition.transport,
             definition.options.oauth.as_deref(),
+            (!is_usual).then_some(&sandbox),
+            &definition.options.integrity,
             key,
         );
+        definition.options.sandbox = Some(sandbox);
         let trust_state = match (&trust_store, &loaded.project) {
             (Some(trust_store), Some(project)) if server.layer == Layer::Project => {
                 trust_store.state_of(project, &parsed, &hash)
@@ -203,6 +235,23 @@ fn wide_share_ignored(
     match place {
         Some((file, _, entry)) => {
             let at = entry.node.get("share").unwrap_or(entry).key_start;
+            problem.at(&file.source, at)
+        }
+        None => problem,
+    }
+}
+
+/// A project's file must not loosen how its server is confined.
+fn sandbox_ignored(name: &str, key: &str, place: Option<(&ConfigFile, &str, &Entry)>) -> Problem {
+    let message = format!("a project file can only tighten a sandbox; `{key}` is limited here");
+    let help =
+        "set `project_sandbox` under `[settings]`, or define the server, in your own config file";
+    let problem = Problem::warning(Reason::ConfigInvalid, message)
+        .help(help)
+        .of_server(name);
+    match place {
+        Some((file, _, entry)) => {
+            let at = entry.node.get("sandbox").unwrap_or(entry).key_start;
             problem.at(&file.source, at)
         }
         None => problem,

@@ -58,6 +58,8 @@ fn spec(
         },
         trust_state: TrustState::Granted,
         share: pegboard_model::Share::default(),
+        sandbox: Default::default(),
+        integrity: Vec::new(),
         hash: ConfigHash([0; 32]),
     }
 }

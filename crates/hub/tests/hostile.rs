@@ -40,6 +40,8 @@ async fn hub(store: Arc<dyn Store>, specs: Vec<ServerSpec>) -> Hub {
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
         work_dirs: None,
+        protected: Vec::new(),
+        trial: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "test".into(),

@@ -15,11 +15,13 @@ mod hidden;
 mod limits;
 mod names;
 mod oauth;
+mod package;
 mod policy_rules;
 mod reason;
 mod recorder;
 mod refresh;
 mod review;
+mod sandbox;
 mod secret;
 mod secret_arguments;
 mod secret_patterns;
@@ -44,6 +46,7 @@ pub use names::{
     SERVER_NAME_MAX, ServerName, TOOL_NAME_MAX, ToolId, ToolRef,
 };
 pub use oauth::{LoginState, OAuthGrant, OAuthSettings};
+pub use package::{Ecosystem, RunnerPackage, find_package, program_name};
 pub use policy_rules::{
     AskDestructive, AskVia, ClientApproval, ClientRequests, EffectivePolicy, GlobalRules,
     HintEffect, PolicyRule, ServerRules,
@@ -57,6 +60,7 @@ pub use refresh::{RefreshOnStart, StaleRefresh};
 pub use review::{
     Finding, ResultScan, Review, ReviewDecision, ReviewKind, ReviewMode, ReviewState, Severity,
 };
+pub use sandbox::{Sandbox, SandboxMode, SandboxNetwork};
 pub use secret::{NoSecrets, PROJECT_REFERENCE, Secret, SecretLookup, Template, TemplatePart};
 pub use secret_arguments::{
     has_url_secret, is_secret_name, names_a_secret, plaintext_secret, secret_arguments,

@@ -200,6 +200,18 @@ reasons! {
     SpawnFailed "SPAWN_FAILED" Unavailable final exit 3
         "The server's process could not be started.",
         "Check `command`, `args` and `cwd` of the server.";
+    SandboxUnsupported "SANDBOX_UNSUPPORTED" Unavailable final exit 3
+        "The system cannot confine the server as its `sandbox` requires.",
+        "Set `sandbox = \"default\"` to confine it as far as possible; `pegboard show SERVER` says what is missing.",
+        model SERVER_FAILS;
+    SandboxLimit "SANDBOX_LIMIT" Unavailable retry exit 3
+        "The server used more memory or processes than its `sandbox` allows and was stopped.",
+        "Raise `memory` or `processes` in the server's `sandbox`, or request less.",
+        model "Request less; if it fails again, tell the user that server `SERVER` exceeds its limits.";
+    SupplyChanged "SUPPLY_CHANGED" Denied final exit 6
+        "The package of a pinned server is not the one that was recorded.",
+        "See the difference with `pegboard pin SERVER --check`; do not start the server before you know the reason.",
+        model "Do not retry; tell the user that the package of server `SERVER` changed.";
     ConnectFailed "CONNECT_FAILED" Unavailable retry exit 3
         "Could not connect to the server.",
         "Check the url and the network, then try again.";

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ConfigHash, OAuthSettings, Reason, ServerName, ServerRules, Share, Template, ToolError,
+    ConfigHash, OAuthSettings, Reason, Sandbox, ServerName, ServerRules, Share, Template, ToolError,
 };
 
 /// Everything that the configuration says about a server.
@@ -29,6 +29,10 @@ pub struct ServerSpec {
     pub max_age: Duration,
     /// Which clients share one instance of the server.
     pub share: Share,
+    /// How its process is confined.
+    pub sandbox: Sandbox,
+    /// Hashes of the package that its package runner downloads; empty if none was recorded.
+    pub integrity: Vec<String>,
     /// The user's description of the server.
     pub description: Option<String>,
     /// The user's own words for what it is about, which searches find.

@@ -8,8 +8,9 @@ use super::commands::{
     activity::ActivityArgs, add::AddArgs, approvals::ApprovalsArgs, ask::args::AskArgs,
     call::CallArgs, clear::ClearArgs, completions::CompletionsArgs, config::ConfigCommand,
     dashboard::DashboardArgs, describe::DescribeArgs, doctor::DoctorArgs, edit::EditArgs,
-    export::ExportArgs, logs::LogsArgs, man::ManArgs, policy::args::PolicyCommand,
-    refresh::RefreshArgs, review::ReviewArgs, search::SearchArgs, secret::SecretCommand,
+    export::ExportArgs, logs::LogsArgs, man::ManArgs, pin::PinArgs, policy::args::PolicyCommand,
+    refresh::RefreshArgs, review::ReviewArgs, sandbox::SandboxCommand, search::SearchArgs,
+    secret::SecretCommand,
     serve::ServeCommandArgs, stdio::StdioArgs, token::TokenArgs, tokens::TokensArgs,
     tools::ToolsArgs, trust::TrustArgs, up::UpArgs,
 };
@@ -235,6 +236,19 @@ pub(crate) enum Command {
     /// Delete the stored tool list of a server, or of all servers
     #[command(after_help = "Examples:\n  pegboard clear github\n  pegboard clear --yes")]
     Clear(ClearArgs),
+    /// Confine servers: try what a server needs, and propose its `sandbox`
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  pegboard sandbox try github\n  pegboard sandbox try files --mode strict\n  \
+        pegboard sandbox try files --call list_directory '{\"path\": \"/tmp\"}'"
+    )]
+    Sandbox(SandboxCommand),
+    /// Fix the version of a server's package and record its hash
+    #[command(
+        after_help = "Examples:\n  pegboard pin github\n  pegboard pin github --update\n  pegboard pin --check\n\n\
+        `--check` exits with 6 if a package is not the recorded one."
+    )]
+    Pin(PinArgs),
     /// Review what a project's servers run and receive, and trust them
     #[command(
         after_help = "Examples:\n  pegboard trust\n  pegboard trust github\n  \

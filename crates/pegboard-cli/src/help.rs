@@ -54,7 +54,15 @@ const GROUPS: &[Group] = &[
     },
     Group {
         title: "Safety",
-        commands: &["trust", "policy", "approvals", "secret", "activity"],
+        commands: &[
+            "trust",
+            "policy",
+            "approvals",
+            "sandbox",
+            "pin",
+            "secret",
+            "activity",
+        ],
     },
     Group {
         title: "For models and scripts",

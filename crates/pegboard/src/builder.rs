@@ -21,6 +21,7 @@ pub struct Builder {
     pub(crate) only_tool: Option<String>,
     pub(crate) servers: Vec<Server>,
     pub(crate) pool: Option<ServerPool>,
+    pub(crate) sandbox_trial: Option<Arc<pegboard_upstream::SandboxTrial>>,
     #[cfg(feature = "otlp")]
     pub(crate) redactor: Option<Arc<pegboard_trace::Redactor>>,
     #[cfg(feature = "otlp")]
@@ -43,6 +44,12 @@ impl Builder {
     /// Refuses config files that other users can write.
     pub fn strict(mut self) -> Self {
         self.load_options.strict = true;
+        self
+    }
+
+    /// Records which hosts confined servers connect to, and refuses none of them except with `network = "off"`.
+    pub fn sandbox_trial(mut self, trial: Arc<pegboard_upstream::SandboxTrial>) -> Self {
+        self.sandbox_trial = Some(trial);
         self
     }
 

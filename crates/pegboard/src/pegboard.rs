@@ -1,5 +1,6 @@
 //! An open Pegboard: configuration, store, telemetry and hub assembled.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(feature = "agent")]
 use std::sync::OnceLock;
@@ -254,6 +255,8 @@ fn hub_parts(
         environment: configuration.environment.vars.clone(),
         env_allow: configuration.loaded.settings.env_allow.clone(),
         work_dirs: Some(configuration.state.path().join("work")),
+        protected: protected_folders(configuration),
+        trial: builder.sandbox_trial.clone(),
         logs: Arc::new(EscapedLogs(configuration.logs())),
         client: ClientInfo {
             name: "pegboard".to_owned(),
@@ -298,6 +301,20 @@ fn pooled(
         working_dir: None,
     };
     pool.view(connector, context)
+}
+
+/// Returns the folders that confined servers never reach: configuration, state, and the socket's.
+fn protected_folders(configuration: &Configuration) -> Vec<PathBuf> {
+    let paths = &configuration.paths;
+    let runtime = configuration.environment.vars.get("XDG_RUNTIME_DIR");
+    let runtime = runtime.map(|folder| PathBuf::from(folder).join("pegboard"));
+    let mut folders = vec![
+        paths.config_dir.clone(),
+        paths.state_dir.clone(),
+        configuration.state.path().to_path_buf(),
+    ];
+    folders.extend(runtime);
+    folders
 }
 
 /// Writes servers' logs with control characters escaped, because the files may be printed on a terminal.

@@ -73,6 +73,8 @@ fn spec(name: &str, transport: Transport) -> ServerSpec {
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(24 * 3600),
         share: Default::default(),
+        sandbox: Default::default(),
+        integrity: Vec::new(),
         description: None,
         keywords: Vec::new(),
         category: None,

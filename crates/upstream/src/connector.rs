@@ -18,7 +18,9 @@ use crate::http::HttpOpening;
 use crate::http::client::Clients;
 use crate::machine_load::MachineLoad;
 use crate::oauth::{Keeper, LoginKey, LoginTarget, Logins};
+use crate::packages;
 use crate::resolve::Resolver;
+use crate::sandbox::{SandboxTrial, prepare};
 use crate::session::SessionConfig;
 use crate::stdio::StdioOpening;
 
@@ -38,6 +40,10 @@ pub struct ConnectorConfig {
     /// The parent of the private working directories for servers without `cwd`. If `None`, such a server runs in the
     /// working directory of this process, which may contain untrusted code.
     pub work_dirs: Option<PathBuf>,
+    /// Pegboard's own folders (configuration, state, sockets), which no confined server reaches.
+    pub protected: Vec<PathBuf>,
+    /// Records what confined servers use instead of refusing hosts, for a trial of a sandbox.
+    pub trial: Option<Arc<SandboxTrial>>,
     /// Receives the stderr lines of servers.
     pub logs: Arc<dyn LogSink>,
     /// The name and version sent to servers.
@@ -141,7 +147,9 @@ impl Connect for Connector {
                 cwd,
             } => {
                 let parts = (command, args.as_slice(), env, cwd.as_ref());
-                let launch = resolver.launch(parts, &self.setup)?;
+                let mut launch = resolver.launch(parts, &self.setup)?;
+                packages::verify(spec, &launch).await?;
+                launch.confinement = prepare(spec, &mut launch, &self.setup).await?;
                 let setup = self.talk_setup(spec, resolver, budget);
                 StdioOpening {
                     launch,

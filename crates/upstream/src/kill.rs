@@ -56,6 +56,11 @@ impl ProcessGroup {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
+    /// Returns the mark of its processes.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         // Until the leader is reaped, the group id belongs to it.
         let is_ours = self.leader.as_ref().is_none_or(Process::is_unreaped);

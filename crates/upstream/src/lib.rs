@@ -53,10 +53,12 @@ mod marks;
 mod memory;
 mod outbox;
 mod owner_limit;
+mod packages;
 mod parent_death;
 mod process;
 mod process_handle;
 mod safe_path;
+mod sandbox;
 mod spawn;
 mod stderr;
 mod stdio;
@@ -106,8 +108,13 @@ pub use oauth::{
     DeviceLogin, LOGIN_TIME, LoginKey, LoginOptions, LoginStore, Logins, LogoutOutcome,
     MemoryLogins, PendingLogin, StoredLogin, needs_login,
 };
+pub use packages::{ResolvedPackage, resolve_package};
 pub use process::start_time;
 pub use process_handle::{ProcessHandle, Signal};
+pub use sandbox::{
+    DeniedPath, SandboxFacts, SandboxSupport, SandboxTrial, denied_paths, sandbox_facts,
+    sandbox_support,
+};
 pub use spawn::{run_tool, start_background};
 pub use subreaper::{adopt_orphans, end_leftovers};
 pub use watcher::{

@@ -14,7 +14,7 @@ pub fn resident_bytes(pid: u32) -> Option<u64> {
     Some(others.fold(own, u64::saturating_add))
 }
 
-fn resident_of(pid: i32) -> Option<u64> {
+pub(crate) fn resident_of(pid: i32) -> Option<u64> {
     let status = std::fs::read(folder(pid).join("status")).ok()?;
     resident_in(&String::from_utf8_lossy(&status))
 }

@@ -99,6 +99,21 @@ impl Process {
         let _ = poll(&mut handles, Some(&limit));
     }
 
+    /// Waits until the process has ended, however long that takes. Without a handle it never returns.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn wait_for_end(&self) {
+        use rustix::event::{PollFd, PollFlags, poll};
+        loop {
+            match &self.handle {
+                Some(handle) => match poll(&mut [PollFd::new(handle, PollFlags::IN)], None) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    _ => return,
+                },
+                None => std::thread::park(),
+            }
+        }
+    }
+
     /// Reaps the process if it is a child of ours that has ended.
     pub(crate) fn reap(&self) {
         use rustix::process::{WaitOptions, waitpid};

@@ -195,6 +195,7 @@ impl<'a> Resolver<'a> {
             args,
             env: environment::server_environment(ours, also_allowed, own),
             cwd,
+            confinement: None,
         })
     }
 

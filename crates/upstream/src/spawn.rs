@@ -16,6 +16,8 @@ use crate::errors::ErrorContext;
 use crate::kill::ProcessGroup;
 use crate::marks::{MARK, next_mark, sweep_orphans};
 use crate::parent_death::kill_with_parent;
+use crate::process::Process;
+use crate::sandbox::Confinement;
 use crate::suggest_program::suggest_program;
 use crate::watcher::{WATCH_ARGUMENT, has_watcher_program, is_watched};
 use crate::{owner_limit, subreaper};
@@ -27,6 +29,8 @@ pub(crate) struct Launch {
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: Option<PathBuf>,
+    /// How the process is confined, if it is.
+    pub(crate) confinement: Option<Arc<Confinement>>,
 }
 
 /// A started process. Dropping it kills its group.
@@ -47,8 +51,14 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
         let launch = launch.clone();
         move || {
             let _runtime = runtime.enter();
+            // The first call starts the watcher, which must not be confined.
+            let is_watched = is_watched();
+            let spawned = match launch.confinement.clone() {
+                Some(confinement) => start_confined(launch, mark, is_watched, confinement),
+                None => start(&launch, mark, is_watched),
+            };
             // If the receiver is gone, dropping the process kills it.
-            let _ = sender.send(start(&launch, mark));
+            let _ = sender.send(spawned);
         }
     };
     let no_thread = || {
@@ -70,7 +80,7 @@ pub(crate) async fn spawn(launch: &Launch, errors: &ErrorContext) -> ToolResult<
 }
 
 #[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
-fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
+fn start(launch: &Launch, mark: String, is_watched: bool) -> std::io::Result<Spawned> {
     let mut command = Command::new(program_file(
         &launch.program,
         launch.env.get("PATH").map(String::as_str),
@@ -89,7 +99,7 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
     if let Some(folder) = &launch.cwd {
         command.current_dir(folder);
     }
-    if !is_watched() {
+    if !is_watched {
         kill_with_parent(&mut command);
     }
     let starting = subreaper::starting();
@@ -112,6 +122,41 @@ fn start(launch: &Launch, mark: String) -> std::io::Result<Spawned> {
         }),
         _ => Err(missing()),
     }
+}
+
+/// Starts a process from a fresh thread that confines itself first. The thread ends when the process is started, or with
+/// the process if that dies with its thread.
+fn start_confined(
+    launch: Launch,
+    mark: String,
+    is_watched: bool,
+    confinement: Arc<Confinement>,
+) -> std::io::Result<Spawned> {
+    let runtime = tokio::runtime::Handle::current();
+    let (sender, started) = channel();
+    let confined = move || {
+        let _runtime = runtime.enter();
+        let spawned = confinement
+            .apply()
+            .and_then(|()| start(&launch, mark, is_watched));
+        let process = match &spawned {
+            Ok(spawned) if !is_watched => i32::try_from(spawned.group.pid()).ok(),
+            _ => None,
+        };
+        let process = process.and_then(Process::open);
+        let _ = sender.send(spawned);
+        #[cfg(target_os = "linux")]
+        if let Some(process) = process {
+            process.wait_for_end();
+        }
+        #[cfg(not(target_os = "linux"))]
+        drop(process);
+    };
+    std::thread::Builder::new()
+        .name("pegboard-confine".to_owned())
+        .spawn(confined)?;
+    let ended = |_| std::io::Error::other("the thread that confines it ended");
+    started.recv().map_err(ended)?
 }
 
 /// Returns the file that a bare name refers to on the server's own PATH. Looked up here because the system's fast way
@@ -173,6 +218,95 @@ pub fn run_tool(program: &Path, arguments: &[&str]) -> std::io::Result<std::proc
         .args(arguments)
         .stdin(Stdio::null())
         .output()
+}
+
+/// The largest output of a tool that is kept.
+const TOOL_OUTPUT: u64 = 1024 * 1024;
+
+/// What a tool wrote and how it ended.
+pub(crate) struct ToolOutput {
+    pub(crate) is_success: bool,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a program to its end, such as a package manager, in the root folder: it must not read settings of the current
+/// one. Kills it after `limit`.
+#[allow(clippy::disallowed_methods)] // This module is the one place where processes are created.
+pub(crate) async fn run_to_end(
+    program: &str,
+    args: &[&str],
+    input: Option<&str>,
+    variables: &BTreeMap<String, String>,
+    limit: std::time::Duration,
+) -> std::io::Result<ToolOutput> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let path = variables.get("PATH").map(String::as_str);
+    let mut command = Command::new(program_file(program, path));
+    command
+        .args(args)
+        .env_clear()
+        .envs(variables)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    let starting = subreaper::starting();
+    let mut child = command.spawn()?;
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    let registered = pid.and_then(Pid::from_raw).map(RegisteredChild::new);
+    drop(starting);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let work = async {
+        if let (Some(mut stdin), Some(input)) = (stdin, input) {
+            // A program that does not read its input says in its output why.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let read_out = async {
+            match stdout {
+                Some(stdout) => stdout.take(TOOL_OUTPUT).read_to_end(&mut out).await,
+                None => Ok(0),
+            }
+        };
+        let read_err = async {
+            match stderr {
+                Some(stderr) => stderr.take(TOOL_OUTPUT).read_to_end(&mut err).await,
+                None => Ok(0),
+            }
+        };
+        let (read, also_read) = tokio::join!(read_out, read_err);
+        read.and(also_read)?;
+        let status = child.wait().await?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ok(ToolOutput {
+            is_success: status.success(),
+            stdout: text(out),
+            stderr: text(err),
+        })
+    };
+    let outcome = tokio::time::timeout(limit, work).await;
+    drop(registered);
+    outcome.map_err(|_| std::io::Error::other("it took too long"))?
+}
+
+/// A child that is not a leftover of a server.
+struct RegisteredChild(Pid);
+
+impl RegisteredChild {
+    fn new(pid: Pid) -> Self {
+        subreaper::register_server(pid);
+        Self(pid)
+    }
+}
+
+impl Drop for RegisteredChild {
+    fn drop(&mut self) {
+        subreaper::unregister(self.0);
+    }
 }
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -257,6 +391,9 @@ fn explain(error: &std::io::Error, launch: &Launch, errors: &ErrorContext) -> To
                 }
             }
         }
+        ErrorKind::PermissionDenied if launch.confinement.is_some() => errors
+            .error(Reason::SpawnDenied, format_args!("could not be started: `{program}` or its interpreter cannot be executed in its sandbox"))
+            .with_remedy("Make the file executable, or add the folder of the program to `read` of the server's `sandbox`."),
         ErrorKind::PermissionDenied => {
             errors.error(Reason::SpawnDenied, format_args!("could not be started: `{program}` is not executable"))
         }
@@ -308,6 +445,7 @@ mod tests {
             args: Vec::new(),
             env: BTreeMap::new(),
             cwd: None,
+            confinement: None,
         };
         let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
         let error = explain(&error, &launch, &errors());

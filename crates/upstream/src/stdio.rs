@@ -24,6 +24,7 @@ use crate::forward::OutgoingRequest;
 use crate::handshake::assumed_handshake;
 use crate::inbound::Inbound;
 use crate::kill::StopMode;
+use crate::sandbox::LimitWatch;
 use crate::session::{Session, SessionConfig};
 use crate::spawn::{Launch, spawn};
 use crate::stderr::{Ring, drain};
@@ -175,9 +176,15 @@ impl Pipe {
             errors.clone(),
             Arc::clone(logs),
         ));
+        let confinement = launch.confinement.clone();
+        let limits = confinement
+            .as_ref()
+            .and_then(|confinement| LimitWatch::start(confinement, spawned.group.pid()));
         let process = supervise(Supervisor {
             child: spawned.child,
             group: spawned.group,
+            limits,
+            confinement,
             rpc: Arc::clone(&rpc),
             reading,
             stderr_task,

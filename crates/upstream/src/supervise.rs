@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::errors::ErrorContext;
 use crate::kill::{ProcessGroup, StopMode, kill_leftovers, stop};
+use crate::sandbox::{Confinement, LimitWatch, over_limit};
 use crate::stderr::Ring;
 use crate::stdio_rpc::{ReadEnd, ReaderHandle, StdioRpc};
 
@@ -54,6 +55,10 @@ pub(crate) struct Supervisor {
     pub(crate) stderr_task: JoinHandle<()>,
     pub(crate) stderr: Ring,
     pub(crate) errors: ErrorContext,
+    /// The limits of its sandbox.
+    pub(crate) limits: Option<LimitWatch>,
+    /// Keeps the proxy of its sandbox running.
+    pub(crate) confinement: Option<Arc<Confinement>>,
 }
 
 /// Starts the supervising task.
@@ -76,18 +81,35 @@ enum Event {
     Exited(Option<ExitStatus>),
     Read(ReadEnd),
     Ordered(StopMode),
+    OverLimit(ToolError),
 }
 
 impl Supervisor {
     async fn run(mut self, mut order: watch::Receiver<Option<StopMode>>) {
-        let event = tokio::select! {
+        let confinement = self.confinement.take();
+        let event = self.next_event(&mut order).await;
+        self.handle(event, order).await;
+        // A process that escaped its group and mark must not block these tasks.
+        self.reading.task.abort();
+        self.stderr_task.abort();
+        drop(confinement);
+    }
+
+    async fn next_event(&mut self, order: &mut watch::Receiver<Option<StopMode>>) -> Event {
+        let (pid, mark) = (self.group.pid(), self.group.mark());
+        let limit = over_limit(self.limits.as_ref(), pid, mark, &self.errors);
+        tokio::select! {
+            error = limit => Event::OverLimit(error),
             status = self.child.wait() => Event::Exited(status.ok()),
             read = &mut self.reading.end => Event::Read(read.unwrap_or(ReadEnd::Closed)),
-            mode = ordered(&mut order) => Event::Ordered(mode),
-        };
+            mode = ordered(order) => Event::Ordered(mode),
+        }
+    }
+
+    async fn handle(&mut self, event: Event, mut order: watch::Receiver<Option<StopMode>>) {
         match event {
             Event::Exited(status) => self.exited(status).await,
-            Event::Read(ReadEnd::Broken(error)) => {
+            Event::Read(ReadEnd::Broken(error)) | Event::OverLimit(error) => {
                 self.rpc.finish(error);
                 self.stop(StopMode::Immediate).await;
             }
@@ -124,9 +146,6 @@ impl Supervisor {
                 }
             }
         }
-        // A process that escaped its group and mark must not block these tasks.
-        self.reading.task.abort();
-        self.stderr_task.abort();
     }
 
     async fn stop(&mut self, mode: StopMode) {

@@ -32,6 +32,8 @@ pub(crate) fn spec(server: &str) -> ServerSpec {
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),
         share: Default::default(),
+        sandbox: Default::default(),
+        integrity: Vec::new(),
         description: None,
         keywords: Vec::new(),
         category: None,

@@ -18,6 +18,7 @@ mod policies;
 mod profiles;
 mod redaction;
 mod robust;
+mod sandbox;
 mod server_keys;
 mod traces;
 mod trust;

@@ -32,6 +32,8 @@ async fn hub(pool: &ServerPool, name: &str, store: Arc<dyn Store>, spec: ServerS
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
         work_dirs: None,
+        protected: Vec::new(),
+        trial: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "test".into(),

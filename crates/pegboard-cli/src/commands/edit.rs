@@ -93,7 +93,7 @@ pub(crate) fn set(args: &EditArgs, global: &Global, output: &Output) -> CommandR
 }
 
 /// Returns the name of a server and the file that defines it, even if the definition is invalid.
-fn target(
+pub(super) fn target(
     server: &str,
     global: &Global,
     output: &Output,

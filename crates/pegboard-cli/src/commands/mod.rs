@@ -24,6 +24,7 @@ pub(crate) mod log_hints;
 pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod man;
+pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod progress;
 pub(crate) mod ps;
@@ -31,6 +32,8 @@ pub(crate) mod refresh;
 pub(crate) mod restart;
 pub(crate) mod review;
 mod running;
+pub(crate) mod sandbox;
+mod sandbox_proposal;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
@@ -106,6 +109,8 @@ pub(crate) fn run(arguments: Arguments, output: &Output) -> CommandResult {
         Command::Call(args) => call::run(&args, global, output),
         Command::Refresh(args) => refresh::run(&args, global, output),
         Command::Clear(args) => clear::run(&args, global, output),
+        Command::Sandbox(command) => sandbox::run(&command, global, output),
+        Command::Pin(args) => pin::run(&args, global, output),
         Command::Trust(args) => trust::run(&args, global, output),
         Command::Policy(command) => policy::run(command, global, output),
         Command::Review(args) => review::run(args.command, global, output),

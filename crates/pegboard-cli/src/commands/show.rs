@@ -10,6 +10,7 @@ use pegboard_hub::SystemClock;
 use pegboard_model::{
     Clock, DiscoveryStatus, LoginState, Rejection, ServerRecord, TrustState, UntrustedText,
 };
+use pegboard_upstream::{SandboxFacts, sandbox_facts};
 use serde::Serialize;
 
 use super::{CommandResult, Global, Output, builder, load_config, open, reading, server_name};
@@ -34,6 +35,10 @@ struct Document<'a> {
     description: Option<&'a str>,
     category: Option<&'a str>,
     sharing: &'a pegboard_model::SharingDecision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<SandboxFacts>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    integrity: &'a [String],
     ttl_ms: u128,
     discovery_timeout_ms: u128,
     connect_timeout_ms: u128,
@@ -116,6 +121,8 @@ fn document<'a>(
         description: spec.description.as_deref(),
         category: spec.category.as_deref(),
         sharing: entry.sharing(),
+        sandbox: sandbox(entry),
+        integrity: &spec.integrity,
         ttl_ms: spec.ttl.as_millis(),
         discovery_timeout_ms: spec.timeouts.discovery.as_millis(),
         connect_timeout_ms: spec.timeouts.connect.as_millis(),
@@ -140,6 +147,25 @@ fn document<'a>(
         held: held(entry),
         tokens: tokens(record),
     }
+}
+
+/// Returns how the server's process is confined; `None` for an HTTP server.
+fn sandbox(entry: &ServerEntry) -> Option<SandboxFacts> {
+    let is_process = entry.spec.transport.kind() == "stdio";
+    is_process.then(|| sandbox_facts(&entry.spec.sandbox))
+}
+
+fn sandbox_text(facts: &SandboxFacts) -> String {
+    let mut text = facts.mode.as_str().to_owned();
+    if !facts.in_force.is_empty() {
+        let shown = UntrustedText::new(&facts.in_force.join(", ")).to_string();
+        text.push_str(&format!(": {shown}"));
+    }
+    for missing in &facts.missing {
+        let shown = UntrustedText::new(missing).to_string();
+        text.push_str(&format!("{CONTINUED}not in force: {shown}"));
+    }
+    text
 }
 
 fn variables(entry: &ServerEntry) -> Vec<&str> {
@@ -199,6 +225,15 @@ fn text(
     ];
     if let Some(login) = login {
         lines.push(("login", login_line(login, now)));
+    }
+    if let Some(facts) = sandbox(entry) {
+        lines.push(("sandbox", sandbox_text(&facts)));
+    }
+    if !spec.integrity.is_empty() {
+        let number = spec.integrity.len();
+        let hashes = if number == 1 { "hash" } else { "hashes" };
+        let text = format!("checked before each start against {number} recorded {hashes}");
+        lines.push(("package", text));
     }
     lines.extend(trust(spec.trust_state, review));
     if let Some(description) = &spec.description {

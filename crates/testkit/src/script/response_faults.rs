@@ -107,6 +107,8 @@ pub struct CallScript {
     /// Requests to the client, such as `ping`, that are sent before the response. The response reports the
     /// client's replies as `METHOD -> result` or `METHOD -> error CODE`. Stdio only.
     pub client_requests: Vec<String>,
+    /// Each call attempts what its arguments say: see the hostile server's `attack` module.
+    pub attacks: bool,
     /// The text of the result contains the request's `_meta` too.
     pub echoes_meta: bool,
     /// Number of progress notifications before the response, if the client sent a progress token.

@@ -31,6 +31,8 @@ pub(crate) fn connector_with(limits: Limits) -> Connector {
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
         work_dirs: None,
+        protected: Vec::new(),
+        trial: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "pegboard-test".to_owned(),

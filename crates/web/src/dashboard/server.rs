@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use pegboard_catalog::ServerEntry;
 use pegboard_config::TrustReview;
 use pegboard_model::{DiscoveryStatus, LoginState, ServerName, ShareScope, TrustState};
+use pegboard_upstream::sandbox_facts;
 
 use super::Pages;
 use super::components::{empty, failure};
@@ -225,6 +226,14 @@ fn facts(
                         ShareScope::Session => "no one: each session has its own",
                     }
                     span.faint { " · " (line(&sharing.reason)) }
+                }
+                @let sandbox = sandbox_facts(&entry.spec.sandbox);
+                @if !entry.spec.sandbox.is_off() && entry.spec.transport.kind() == "stdio" {
+                    dt { "Sandbox" } dd {
+                        (sandbox.mode.as_str())
+                        span.faint { " · " (line(&sandbox.in_force.join(", "))) }
+                        @for missing in &sandbox.missing { " " span.chip.warn { "not in force: " (line(missing)) } }
+                    }
                 }
                 dt { "Tools" } dd.num { (thousands(record.tools.len() as u64)) span.faint { " · " (thousands(tokens)) " tokens if listed in full" } }
                 @let offers = &record.offers;

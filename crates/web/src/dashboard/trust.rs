@@ -58,6 +58,14 @@ fn definition(shown: &ShownDefinition) -> Markup {
         }
         (values("with these variables:", "=", &shown.variables))
         (values("with these headers:", ": ", &shown.headers))
+        @if let Some(sandbox) = &shown.sandbox {
+            span { "confined:" }
+            code.command.exact { (sandbox) }
+        }
+        @if !shown.integrity.is_empty() {
+            span { "with exactly this package:" }
+            ul.stack-tight { @for hash in &shown.integrity { li { code.command.exact { (hash) } } } }
+        }
         @if !shown.receives.is_empty() {
             span { "It would receive from you:" }
             ul.stack-tight { @for received in &shown.receives { li { (received.sentence()) } } }

@@ -6,6 +6,7 @@ mod calls;
 mod changes;
 mod http;
 mod old_sse;
+mod sandbox;
 
 use std::path::PathBuf;
 

@@ -55,6 +55,8 @@ async fn main() -> ExitCode {
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
         work_dirs: None,
+        protected: Vec::new(),
+        trial: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "pegboard-conformance-client".to_owned(),

@@ -42,6 +42,7 @@ pub(crate) fn call(server: &Server, params: &Value, client_replies: &[String]) -
 
 fn text_of(server: &Server, name: &str, params: &Value) -> String {
     match server.script.call.result_bytes {
+        None if server.script.call.attacks => crate::attack::attack(&params["arguments"]),
         Some(bytes) => "r".repeat(bytes),
         None => {
             let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);

@@ -15,6 +15,7 @@
     reason = "reading a JSON value by key gives null, never a panic"
 )]
 
+mod attack;
 mod calling;
 mod connection;
 mod http;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use pegboard_model::{
     ClientRequests, ConfigHash, OAuthSettings, Origin, Policy, Sandbox, ServerName, ServerRules,
-    ServerSpec,
-    Share, Timeouts, ToolOverride, Transport, TrustState,
+    ServerSpec, Share, Timeouts, ToolOverride, Transport, TrustState,
 };
 
 use crate::node::Entry;

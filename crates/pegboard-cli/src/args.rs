@@ -10,9 +10,8 @@ use super::commands::{
     dashboard::DashboardArgs, describe::DescribeArgs, doctor::DoctorArgs, edit::EditArgs,
     export::ExportArgs, logs::LogsArgs, man::ManArgs, pin::PinArgs, policy::args::PolicyCommand,
     refresh::RefreshArgs, review::ReviewArgs, sandbox::SandboxCommand, search::SearchArgs,
-    secret::SecretCommand,
-    serve::ServeCommandArgs, stdio::StdioArgs, token::TokenArgs, tokens::TokensArgs,
-    tools::ToolsArgs, trust::TrustArgs, up::UpArgs,
+    secret::SecretCommand, serve::ServeCommandArgs, stdio::StdioArgs, token::TokenArgs,
+    tokens::TokensArgs, tools::ToolsArgs, trust::TrustArgs, up::UpArgs,
 };
 use super::version::VERSION;
 

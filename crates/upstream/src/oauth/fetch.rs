@@ -118,7 +118,7 @@ impl Fetcher {
     }
 
     /// Sends the first messages of a client to the server itself, without a token, and returns the status and the
-    /// challenge of the first one that is refused: some servers accept `initialize` from everybody.
+    /// challenge of the first one that is refused: some servers accept `initialize` without a token.
     pub(crate) async fn probe(
         &self,
         url: &Url,
@@ -318,7 +318,7 @@ impl Fetcher {
         let place = url.origin().ascii_serialization();
         Err(self.errors.unsupported(
             format_args!("uses {place} for its login, which leads to {where_to}; nothing was sent"),
-            "Report it to the server's authors, or check whom the server belongs to.",
+            "Report it to the server's authors, or check who operates the server.",
         ))
     }
 }

@@ -143,7 +143,7 @@ impl Keeper {
         now.0.saturating_add(early) >= until.0
     }
 
-    /// The server refused a request with 401. Returns a token with which to send it once more.
+    /// The server refused a request with 401. Returns a token for one retry.
     ///
     /// # Errors
     /// Fails if a person must log in.

@@ -105,7 +105,7 @@ impl Logins {
     }
 
     /// The state of a server's login, without network and keychain. `failure` is why the last discovery failed: a
-    /// server that nobody logged in to shows only by that whether it requires a login.
+    /// server without a login shows only by that whether it requires one.
     pub fn state(&self, spec: &ServerSpec, failure: Option<Reason>) -> Option<LoginState> {
         let key = self.key(spec)?;
         let info = self.store.read_info(&key).ok().flatten();

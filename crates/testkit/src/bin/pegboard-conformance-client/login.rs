@@ -1,4 +1,4 @@
-//! Logins in the scenarios `auth/*`: a user who consents to everything, with a browser that is one request.
+//! Logins in the scenarios `auth/*`: a user who allows everything, with a browser that is one request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

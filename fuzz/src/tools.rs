@@ -24,6 +24,7 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
             cwd: None,
         },
         enabled: true,
+        oauth: None,
         share: Default::default(),
         timeouts: Timeouts::default(),
         ttl: Duration::from_secs(300),

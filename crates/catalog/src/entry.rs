@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use pegboard_guard::{PolicySubject, effective_policy, shorten};
 use pegboard_model::{
-    DiscoveryStatus, EffectivePolicy, Policy, ServerName, ServerRecord, ServerSpec,
-    SharingDecision, ToolOverride, TrustState,
+    DiscoveryStatus, EffectivePolicy, HttpWire, Policy, ServerName, ServerRecord, ServerSpec,
+    SharingDecision, ToolOverride, Transport, TrustState,
 };
 
 use crate::look_alike::remarks;
@@ -139,6 +139,19 @@ impl ServerEntry {
     pub fn with_stale(mut self, stale: bool) -> Self {
         self.stale = stale;
         self
+    }
+
+    /// Returns the transport: `stdio`, `http`, or `sse` for the old HTTP+SSE transport, configured or detected.
+    pub fn transport(&self) -> &'static str {
+        let is_current = self.record.config == self.spec.hash;
+        match &self.spec.transport {
+            Transport::Http {
+                wire: HttpWire::Sse,
+                ..
+            } => "sse",
+            Transport::Http { .. } if is_current && self.record.learnt.old_sse => "sse",
+            other => other.kind(),
+        }
     }
 
     /// Returns which clients share one instance of the server.

@@ -171,6 +171,7 @@ mod tests {
             url,
             headers: Default::default(),
             bearer: None,
+            wire: Default::default(),
         };
         assert_eq!(masked_command_line(&transport), "https://host/s/***/mcp");
     }
@@ -183,6 +184,7 @@ mod tests {
             url,
             headers: Default::default(),
             bearer: None,
+            wire: Default::default(),
         });
         assert_eq!(shown, "${URL}");
     }

@@ -157,6 +157,7 @@ pub(crate) fn servers_from_environment(
                     url,
                     headers: BTreeMap::new(),
                     bearer: None,
+                    wire: Default::default(),
                 };
                 servers.push((name, Definition::plain(transport, settings)));
             }
@@ -188,6 +189,7 @@ fn replace_url(transport: &mut Transport, new: Template) {
                 url: new,
                 headers: BTreeMap::new(),
                 bearer: None,
+                wire: Default::default(),
             };
         }
     }

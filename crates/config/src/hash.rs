@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pegboard_model::{
-    ConfigHash, HashKey, OAuthGrant, OAuthSettings, Template, TemplatePart, Transport,
+    ConfigHash, HashKey, HttpWire, OAuthGrant, OAuthSettings, Template, TemplatePart, Transport,
 };
 
 /// Hashes everything that determines which program or URL a server is. Values of variables are included; a stored
@@ -36,11 +36,15 @@ pub(crate) fn config_hash(
             url,
             headers,
             bearer,
+            wire,
         } => {
             fields.template("url", url);
             fields.templates("header", headers);
             if let Some(bearer) = bearer {
                 fields.template("bearer", bearer);
+            }
+            if *wire == HttpWire::Sse {
+                fields.push("sse");
             }
         }
     }

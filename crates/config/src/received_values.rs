@@ -116,6 +116,7 @@ pub(crate) fn received(
             url,
             headers,
             bearer,
+            ..
         } => {
             let address = UntrustedText::new(url.written()).to_string();
             let mut take = |value: &Template, used_as: String| {

@@ -57,7 +57,8 @@ keys! {
     /// How to [log in](remote-servers.md) to the server, if it does not work by itself. Ignored in a project's file.
     "oauth": OAUTH, |server, entry, reader| server.options.oauth = read_oauth(entry, reader),
         { visibility: Hidden, default: "found automatically" };
-    /// Not needed. `http` has three other spellings; `sse` is refused, because that transport is not supported.
+    /// Not needed. `http` has three other spellings. `sse` is the old HTTP+SSE transport; without it that transport is
+    /// [detected](remote-servers.md#the-old-httpsse-transport).
     "type": TYPE, TRANSPORT, { default: "from `command` or `url`" };
     /// Whether the server's tools are available.
     "enabled": ValueType::Boolean,

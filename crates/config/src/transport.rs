@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pegboard_model::{Layer, Template, Transport, secret_arguments};
+use pegboard_model::{HttpWire, Layer, Template, Transport, secret_arguments};
 
 use crate::node::{Entry, Value};
 use crate::problem::shown_text;
@@ -60,8 +60,16 @@ impl<'n> WrittenTransport<'n> {
             None => None,
         };
         match (self.command, self.url) {
-            (Some(command), None) if kind != Some("http") => self.stdio(command, reader),
-            (None, Some(url)) if kind != Some("stdio") => self.http(url, reader),
+            (Some(command), None) if matches!(kind, None | Some("stdio")) => {
+                self.stdio(command, reader)
+            }
+            (None, Some(url)) if kind != Some("stdio") => {
+                let wire = match kind {
+                    Some("sse") => HttpWire::Sse,
+                    _ => HttpWire::Detect,
+                };
+                self.http(url, wire, reader)
+            }
             (Some(_), Some(url)) => {
                 let help = "keep `command` for a local server, or `url` for a remote one";
                 reader.invalid(
@@ -222,7 +230,7 @@ impl<'n> WrittenTransport<'n> {
         }
     }
 
-    fn http(&self, url: &Entry, reader: &mut TableReader<'_>) -> Option<Transport> {
+    fn http(&self, url: &Entry, wire: HttpWire, reader: &mut TableReader<'_>) -> Option<Transport> {
         for entry in [self.args, self.env, self.cwd].into_iter().flatten() {
             ignored(entry, "`command`", reader);
         }
@@ -264,6 +272,7 @@ impl<'n> WrittenTransport<'n> {
             url: address?,
             headers,
             bearer,
+            wire,
         })
     }
 }
@@ -314,12 +323,13 @@ fn is_program(name: &str, reader: &TableReader<'_>) -> bool {
 }
 
 /// Accepted words for a transport, with the transport that each means.
-pub(crate) const TRANSPORT_WORDS: [(&str, &str); 5] = [
+pub(crate) const TRANSPORT_WORDS: [(&str, &str); 6] = [
     ("stdio", "stdio"),
     ("http", "http"),
     ("streamable-http", "http"),
     ("streamableHttp", "http"),
     ("streamable_http", "http"),
+    ("sse", "sse"),
 ];
 
 fn is_same(one: &Entry, other: &Entry) -> bool {
@@ -335,16 +345,6 @@ fn meaning(text: &str) -> &str {
 }
 
 fn transport_kind(entry: &Entry, reader: &mut TableReader<'_>) -> Option<&'static str> {
-    if matches!(&entry.node.value, Value::Text(text) if text == "sse") {
-        let help =
-            "ask the server's vendor for a Streamable HTTP URL and set it as `url`, without `type`";
-        reader.invalid(
-            entry.node.start,
-            "the HTTP+SSE transport is not supported",
-            help,
-        );
-        return None;
-    }
     reader.choice(entry, &TRANSPORT_WORDS)
 }
 

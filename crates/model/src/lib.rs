@@ -59,8 +59,8 @@ pub use secret_arguments::{
 };
 pub use secret_patterns::{KeyCharacters, PEM_START, SECRET_PATTERNS, SecretPattern, find_secrets};
 pub use server::{
-    Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport, TrustState,
-    package_runner,
+    HttpWire, Layer, Origin, Policy, ServerSpec, Timeouts, ToolExample, ToolOverride, Transport,
+    TrustState, package_runner,
 };
 pub use server_record::{
     DiscoveryStatus, Era, ErrorSummary, Offer, Offers, Rejection, ServerInfo, ServerRecord,

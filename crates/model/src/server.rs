@@ -93,7 +93,7 @@ pub enum Transport {
         /// The working directory.
         cwd: Option<Template>,
     },
-    /// Streamable HTTP.
+    /// A URL.
     Http {
         /// The MCP endpoint.
         url: Template,
@@ -101,7 +101,19 @@ pub enum Transport {
         headers: BTreeMap<String, Template>,
         /// The token sent as `Authorization: Bearer`.
         bearer: Option<Template>,
+        /// The transport over HTTP.
+        wire: HttpWire,
     },
+}
+
+/// A transport over HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpWire {
+    /// Streamable HTTP; the old transport if the server refuses it.
+    #[default]
+    Detect,
+    /// HTTP+SSE of the revision 2024-11-05, as the configuration says.
+    Sse,
 }
 
 impl Transport {

@@ -108,6 +108,8 @@ pub struct LearntFacts {
     pub asks_roots: bool,
     /// A client's call changed the server's list of tools.
     pub changes_list: bool,
+    /// The server speaks the old HTTP+SSE transport.
+    pub old_sse: bool,
 }
 
 impl LearntFacts {
@@ -118,6 +120,7 @@ impl LearntFacts {
             asks_clients: self.asks_clients || other.asks_clients,
             asks_roots: self.asks_roots || other.asks_roots,
             changes_list: self.changes_list || other.changes_list,
+            old_sse: self.old_sse || other.old_sse,
         }
     }
 }

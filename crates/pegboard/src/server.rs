@@ -49,6 +49,7 @@ impl Server {
                 url: Template::literal(url),
                 headers: BTreeMap::new(),
                 bearer: None,
+                wire: Default::default(),
             },
         )
     }

@@ -41,6 +41,7 @@ struct StoredRecord<'a> {
 const ASKS_CLIENTS: u8 = 1;
 const ASKS_ROOTS: u8 = 2;
 const CHANGES_LIST: u8 = 4;
+const OLD_SSE: u8 = 8;
 
 /// A complete record of the second format, and the first part of one of the third.
 #[derive(Serialize, Deserialize)]
@@ -144,6 +145,7 @@ fn learnt_bits(learnt: LearntFacts) -> u8 {
     bit(learnt.asks_clients, ASKS_CLIENTS)
         | bit(learnt.asks_roots, ASKS_ROOTS)
         | bit(learnt.changes_list, CHANGES_LIST)
+        | bit(learnt.old_sse, OLD_SSE)
 }
 
 fn learnt_of(bits: u8) -> LearntFacts {
@@ -151,6 +153,7 @@ fn learnt_of(bits: u8) -> LearntFacts {
         asks_clients: bits & ASKS_CLIENTS != 0,
         asks_roots: bits & ASKS_ROOTS != 0,
         changes_list: bits & CHANGES_LIST != 0,
+        old_sse: bits & OLD_SSE != 0,
     }
 }
 

@@ -29,6 +29,7 @@ mod process;
 pub mod provider_rules;
 pub mod script;
 mod spec;
+mod sse_server;
 mod wait;
 
 pub use binary::binary;
@@ -39,4 +40,5 @@ pub use model_server::{ModelRequest, ModelScript, ModelServer, ModelTurn, Script
 pub use process::{is_alive, own_peak_rss_kib, own_rss_kib, processes_with_marker, rss_kib};
 pub use script::Script;
 pub use spec::{http_spec, server, stdio_spec, tool_json, with_env};
+pub use sse_server::{SseFault, SsePost, SseScript, SseServer};
 pub use wait::{wait_until, wait_until_sync};

@@ -37,6 +37,7 @@ pub fn http_spec(name: &str, url: impl Into<String>) -> ServerSpec {
         url: Template::literal(url),
         headers: BTreeMap::new(),
         bearer: None,
+        wire: Default::default(),
     };
     spec(name, transport)
 }
@@ -110,6 +111,7 @@ fn hash(transport: &Transport) -> ConfigHash {
             url,
             headers,
             bearer,
+            ..
         } => {
             add("url", url);
             headers.iter().for_each(|(key, value)| add(key, value));

@@ -31,6 +31,7 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
             url,
             headers,
             bearer,
+            ..
         } => {
             named(headers.iter(), &mut found);
             found.extend(bearer.as_ref().and_then(resolve));

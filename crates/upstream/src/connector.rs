@@ -157,6 +157,7 @@ impl Connect for Connector {
                 url,
                 headers,
                 bearer,
+                wire,
             } => {
                 let target = resolver.target(url, headers, bearer.as_ref())?;
                 let client = self.clients.of(&target, spec.timeouts.connect)?;
@@ -171,6 +172,7 @@ impl Connect for Connector {
                     budget,
                     connect_time,
                     response_bytes: self.response_bytes.clone(),
+                    wire: *wire,
                     login: self.keeper(spec)?,
                 }
                 .connect()

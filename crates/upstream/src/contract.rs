@@ -58,6 +58,8 @@ pub struct ConnectHint {
     pub era: Option<Era>,
     /// The negotiated revision.
     pub protocol_version: Option<String>,
+    /// Whether the server speaks the old HTTP+SSE transport.
+    pub old_sse: bool,
     /// Which clients may share the connection. Only a pool of connections uses it.
     pub sharing: SharingDecision,
     /// The session that a connection with the scope `session` is for, to show to users.
@@ -126,6 +128,11 @@ pub trait Upstream: Send + Sync {
 
     /// Returns the state of the connection.
     fn health(&self) -> Health;
+
+    /// Returns whether the connection uses the old HTTP+SSE transport.
+    fn uses_old_sse(&self) -> bool {
+        false
+    }
 
     /// Returns what the server has requested from clients on this connection so far, whether it got it or not.
     fn requested(&self) -> RequestedFromClients {

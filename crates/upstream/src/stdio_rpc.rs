@@ -164,6 +164,12 @@ impl StdioRpc {
         self.end.send_replace(Some(error));
     }
 
+    /// Fails one pending request. Returns whether it was pending.
+    pub(crate) fn reject(&self, id: u64, error: ToolError) -> bool {
+        let caller = self.lock().waiting.remove(&id);
+        caller.is_some_and(|caller| caller.send(Err(error)).is_ok())
+    }
+
     /// Closes the server's stdin.
     pub(crate) fn close_input(&self) {
         self.outgoing.close();

@@ -33,6 +33,7 @@ fn at(url: &str) -> ServerSpec {
         url: Template::literal(url),
         headers: BTreeMap::new(),
         bearer: None,
+        wire: Default::default(),
     })
 }
 

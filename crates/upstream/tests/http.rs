@@ -30,6 +30,7 @@ fn at(url: &str) -> ServerSpec {
         url: Template::literal(url),
         headers: BTreeMap::new(),
         bearer: None,
+        wire: Default::default(),
     })
 }
 
@@ -400,6 +401,7 @@ async fn r_obs_03_headers_carry_secrets_and_errors_do_not() {
         url,
         headers,
         bearer: Some(Template::literal("canary-bearer")),
+        wire: Default::default(),
     });
     let server = connect(&server).await.unwrap();
     let error = failure(server.call("echo", &nothing(), within(5)).await);
@@ -470,6 +472,7 @@ async fn configured_values_that_cannot_be_sent_are_named_but_not_shown() {
             url: Template::literal("http://127.0.0.1:1/"),
             headers,
             bearer: None,
+            wire: Default::default(),
         })
     };
     for (server, field) in [

@@ -99,6 +99,7 @@ fn r_share_03_facts_about_the_server_come_before_its_tools() {
             asks_clients,
             asks_roots,
             changes_list,
+            old_sse: false,
         };
         assert_eq!(decide(&spec, &record), expected, "{:?}", record.learnt);
     }
@@ -120,6 +121,7 @@ fn r_share_03_facts_about_the_server_come_before_its_tools() {
         url: Template::literal("https://example.com/mcp"),
         headers: Default::default(),
         bearer: None,
+        wire: Default::default(),
     };
     assert_eq!(decide(&spec, &record), ShareScope::User);
 }

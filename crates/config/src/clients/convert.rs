@@ -373,22 +373,12 @@ impl Reading<'_, '_> {
     fn draft(mut self, rules: ToolRules) -> Result<Draft, Problem> {
         let parts = std::mem::take(&mut self.parts);
         let at = self.at;
-        match parts.word {
-            Some(TransportWord::Sse) => {
-                return Err(self.broken(
-                    at,
-                    "the HTTP+SSE transport is not supported",
-                    "ask the server's vendor for a Streamable HTTP URL and add it with `pegboard add`",
-                ));
-            }
-            Some(TransportWord::Internal) => {
-                return Err(self.broken(
-                    at,
-                    "it is a part of the client, not an MCP server",
-                    "nothing to do",
-                ));
-            }
-            _ => {}
+        if parts.word == Some(TransportWord::Internal) {
+            return Err(self.broken(
+                at,
+                "it is a part of the client, not an MCP server",
+                "nothing to do",
+            ));
         }
         let has_command = !parts.words.is_empty();
         let help = "fix the entry in the client's file";
@@ -403,7 +393,9 @@ impl Reading<'_, '_> {
                 );
                 Err(self.broken(at, message, help))
             }
-            (true, None) if parts.word == Some(TransportWord::Http) => {
+            (true, None)
+                if matches!(parts.word, Some(TransportWord::Http | TransportWord::Sse)) =>
+            {
                 Err(self.broken(at, "the entry's transport contradicts its command", help))
             }
             (false, Some(_)) if parts.word == Some(TransportWord::Stdio) => {
@@ -576,6 +568,7 @@ impl Reading<'_, '_> {
         Ok(Draft {
             transport: DraftTransport::Http {
                 url: mark_secrets(url, SecretPlace::Url),
+                is_sse: parts.word == Some(TransportWord::Sse),
             },
             env: Vec::new(),
             headers: named_secrets(headers),

@@ -40,6 +40,8 @@ pub(super) enum DraftTransport {
     },
     Http {
         url: ImportValue,
+        /// The client's file names the HTTP+SSE transport.
+        is_sse: bool,
     },
 }
 
@@ -53,7 +55,7 @@ impl Draft {
                 values.extend(args.iter().map(|arg| ("args".to_owned(), arg)));
                 values.extend(cwd.iter().map(|cwd| ("cwd".to_owned(), cwd)));
             }
-            DraftTransport::Http { url } => values.push(("url".to_owned(), url)),
+            DraftTransport::Http { url, .. } => values.push(("url".to_owned(), url)),
         }
         let named = |root: &str, pairs: &'_ [(String, ImportValue)]| -> Vec<String> {
             pairs
@@ -123,14 +125,16 @@ impl Draft {
                     written(cwd)?,
                 )
             }
-            DraftTransport::Http { url } => (
+            DraftTransport::Http { url, .. } => (
                 NewTransport::Http {
                     url: url.written(form)?,
                 },
                 None,
             ),
         };
+        let is_sse = matches!(self.transport, DraftTransport::Http { is_sse: true, .. });
         Some(NewServer {
+            sse: is_sse,
             env: pairs(&self.env)?,
             headers: pairs(&self.headers)?,
             bearer: written(&self.bearer)?,
@@ -148,6 +152,8 @@ impl Draft {
 
 /// Returns everything else that determines what a server runs and receives, one line each.
 pub(super) fn shown_settings(server: &NewServer) -> Vec<String> {
+    let sse = "sse".to_owned();
+    let kind = server.sse.then(|| ("type".to_owned(), &sse));
     let cwd = server.cwd.iter().map(|cwd| ("cwd".to_owned(), cwd));
     let env = server
         .env
@@ -159,7 +165,12 @@ pub(super) fn shown_settings(server: &NewServer) -> Vec<String> {
         .bearer
         .iter()
         .map(|value| ("bearer".to_owned(), value));
-    let all = cwd.chain(env).chain(headers).chain(bearer);
+    let all = kind
+        .into_iter()
+        .chain(cwd)
+        .chain(env)
+        .chain(headers)
+        .chain(bearer);
     let line = |(key, value): (String, &String)| {
         let key = shown_text(&key, SHOWN_CHARACTERS).into_owned();
         let value = match has_written_secret(value) {
@@ -184,6 +195,7 @@ pub(super) fn masked_definition(server: &NewServer) -> String {
             url: Template::literal(url),
             headers: Default::default(),
             bearer: None,
+            wire: Default::default(),
         },
     };
     crate::command_line::masked_command_line(&transport)

@@ -173,7 +173,7 @@ pub(super) fn meaning(key: &str) -> Option<Meaning> {
 pub(super) enum TransportWord {
     Stdio,
     Http,
-    /// HTTP+SSE, which Pegboard does not support.
+    /// HTTP+SSE.
     Sse,
     /// A part of the client itself.
     Internal,

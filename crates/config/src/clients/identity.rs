@@ -38,7 +38,7 @@ fn definition(draft: &Draft, form: &SecretForm<'_>) -> Option<Definition> {
                 definition.insert("cwd".to_owned(), cwd.written(form)?);
             }
         }
-        DraftTransport::Http { url } => {
+        DraftTransport::Http { url, .. } => {
             definition.insert("url".to_owned(), url.written(form)?);
         }
     }
@@ -208,7 +208,7 @@ pub(super) fn is_pegboard(name: &str, draft: &Draft, port: Option<u16>) -> bool 
             let args = Node::new(0, 0, Value::List(args.iter().map(text).collect()));
             vec![field("command", text(command)), field("args", args)]
         }
-        DraftTransport::Http { url } => vec![field("url", text(url))],
+        DraftTransport::Http { url, .. } => vec![field("url", text(url))],
     };
     let entry = field(name, Node::new(0, 0, Value::Map(fields)));
     crate::client_files::is_pegboard(&entry, port)

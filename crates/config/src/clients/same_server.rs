@@ -99,6 +99,7 @@ mod tests {
             url: Template::literal("https://${HOST}/mcp"),
             headers: Default::default(),
             bearer: None,
+            wire: Default::default(),
         };
         assert!(is_same_server(
             &http,

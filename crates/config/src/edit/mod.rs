@@ -27,6 +27,8 @@ pub struct NewServer {
     pub name: ServerName,
     /// How to reach the server.
     pub transport: NewTransport,
+    /// Whether an HTTP server speaks the old HTTP+SSE transport, so that it need not be detected.
+    pub sse: bool,
     /// Environment variables of a stdio server.
     pub env: Vec<(String, String)>,
     /// Headers of an HTTP server.
@@ -61,7 +63,7 @@ pub enum NewTransport {
         /// Its arguments.
         args: Vec<String>,
     },
-    /// A Streamable HTTP server.
+    /// A server at a URL.
     Http {
         /// The server's URL.
         url: String,
@@ -74,6 +76,7 @@ impl NewServer {
         Self {
             name,
             transport,
+            sse: false,
             env: Vec::new(),
             headers: Vec::new(),
             bearer: None,
@@ -98,7 +101,12 @@ impl NewServer {
                     fields.push(("args", args.clone().into()));
                 }
             }
-            NewTransport::Http { url } => fields.push(("url", url.clone().into())),
+            NewTransport::Http { url } => {
+                fields.push(("url", url.clone().into()));
+                if self.sse {
+                    fields.push(("type", "sse".into()));
+                }
+            }
         }
         let pairs = |pairs: &[(String, String)]| {
             let map = pairs

@@ -216,6 +216,7 @@ fn check_override(vars: &[(&str, &str)], expected: &[&str], problems: &[&str]) {
                 url,
                 headers,
                 bearer,
+                ..
             } => {
                 format!(
                     "{} {} {}",

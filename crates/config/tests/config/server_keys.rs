@@ -176,6 +176,7 @@ fn check_everything(file: &str, text: &str) {
         url,
         headers,
         bearer,
+        ..
     } = &remote.transport
     else {
         panic!("{file}")
@@ -307,6 +308,16 @@ fn r_cfg_02_files_of_other_clients_are_parsed() {
     );
     check_client_server(
         r#"{"type":"sse","url":"https://h/"}"#,
+        "https://h/ true 60s",
+        &[],
+    );
+    check_client_server(
+        r#"{"type":"sse","command":"x"}"#,
+        "none",
+        &["error CONFIG_INVALID a:1"],
+    );
+    check_client_server(
+        r#"{"type":"websocket","url":"https://h/"}"#,
         "none",
         &["error CONFIG_INVALID a:1"],
     );

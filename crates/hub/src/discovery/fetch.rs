@@ -19,6 +19,8 @@ const FIRST_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Everything that a server returned.
 pub(super) struct DiscoveryResponse {
     pub(super) handshake: Handshake,
+    /// Whether the server speaks the old HTTP+SSE transport.
+    pub(super) old_sse: bool,
     pub(super) listing: ToolListing,
     pub(super) offers: RawOffers,
     pub(super) session_resources: Arc<SessionResources>,
@@ -95,6 +97,7 @@ async fn fetch(
             session_resources: hold.running().session_resources.clone(),
             // Read last, because the era may have been corrected during the requests.
             handshake: upstream.handshake().clone(),
+            old_sse: upstream.uses_old_sse(),
             listing,
         }),
         Err(error) => Err(error),

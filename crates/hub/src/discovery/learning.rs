@@ -24,6 +24,7 @@ impl Inner {
             asks_clients: requested.input && running.scope != ShareScope::Session,
             asks_roots: requested.roots,
             changes_list: false,
+            old_sse: false,
         };
         if learnt != LearntFacts::default() {
             self.learn(server, running.config, learnt);

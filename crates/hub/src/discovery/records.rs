@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pegboard_guard::admit_with_known;
 use pegboard_model::{
-    DiscoveryStatus, ErrorSummary, Reason, ServerRecord, ServerSpec, Timestamp, ToolError,
-    Transport,
+    DiscoveryStatus, ErrorSummary, LearntFacts, Reason, ServerRecord, ServerSpec, Timestamp,
+    ToolError, Transport,
 };
 
 use super::fetch::DiscoveryResponse;
@@ -56,6 +56,7 @@ impl Inner {
     ) -> ServerRecord {
         let DiscoveryResponse {
             handshake,
+            old_sse,
             listing,
             offers,
             session_resources,
@@ -94,7 +95,10 @@ impl Inner {
                 .or_else(|| known.capabilities.clone()),
             offers,
             // More may have been learnt while the lists were fetched.
-            learnt: known.learnt.and(self.known_record(spec).learnt),
+            learnt: LearntFacts {
+                old_sse,
+                ..known.learnt.and(self.known_record(spec).learnt)
+            },
         }
     }
 

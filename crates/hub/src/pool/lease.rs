@@ -243,6 +243,10 @@ impl Upstream for Lease {
         self.upstream().requested()
     }
 
+    fn uses_old_sse(&self) -> bool {
+        self.upstream().uses_old_sse()
+    }
+
     fn recent_stderr(&self) -> String {
         self.upstream().recent_stderr()
     }

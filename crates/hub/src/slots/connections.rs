@@ -58,6 +58,7 @@ impl Inner {
         let hint = ConnectHint {
             era: known.era,
             protocol_version: known.protocol_version.clone(),
+            old_sse: known.learnt.old_sse,
             sharing,
             session: slot.session().map(|session| session.0.clone()),
         };
@@ -172,7 +173,11 @@ impl Inner {
             if error.reason != Reason::Cancelled {
                 slot.record_crash(self.clock.now());
             }
-            self.end(running.clone(), slot.server(), "crashed", new_trace());
+            let why = match error.reason {
+                Reason::Cancelled => "disconnected",
+                _ => "crashed",
+            };
+            self.end(running.clone(), slot.server(), why, new_trace());
         }
     }
 }

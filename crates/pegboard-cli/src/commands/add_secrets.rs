@@ -240,6 +240,7 @@ fn templates(transport: &Transport) -> Vec<&Template> {
             url,
             headers,
             bearer,
+            ..
         } => {
             found.push(url);
             found.extend(headers.values());

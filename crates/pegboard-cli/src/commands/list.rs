@@ -110,7 +110,7 @@ fn row(entry: &ServerEntry, login: Option<LoginState>) -> Row {
         .map(|login| (login_paint(login), login.words()));
     Row {
         name: entry.spec.name.to_string(),
-        transport: entry.spec.transport.kind(),
+        transport: entry.transport(),
         command: masked_command_line(&entry.spec.transport),
         enabled: entry.spec.enabled,
         trust_state: entry.spec.trust_state,

@@ -79,7 +79,7 @@ fn document<'a>(
     let (spec, record) = (&entry.spec, &entry.record);
     Document {
         name: spec.name.as_str(),
-        transport: spec.transport.kind(),
+        transport: entry.transport(),
         command: masked_command_line(&spec.transport),
         variables: variables(entry),
         trust: review.filter(|review| review.trust_state != TrustState::Granted),
@@ -140,7 +140,7 @@ fn text(
     let (spec, record) = (&entry.spec, &entry.record);
     let now = SystemClock.now();
     let mut lines: Vec<(&str, String)> = vec![
-        (spec.transport.kind(), command(entry)),
+        (entry.transport(), command(entry)),
         (
             "enabled",
             if spec.enabled { "yes" } else { "no" }.to_owned(),

@@ -1,4 +1,4 @@
-//! The authorize endpoint. It consents by itself.
+//! The authorize endpoint. It approves by itself.
 
 use axum::response::Response;
 use url::Url;

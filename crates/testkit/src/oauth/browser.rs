@@ -1,5 +1,6 @@
-//! Plays the browser of a person who consents to everything.
+//! Plays the browser of a person who approves everything.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use url::Url;
 /// How long a page may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// How many redirects are followed.
-const REDIRECTS: usize = 5;
+const REDIRECTS: usize = 10;
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -32,26 +33,45 @@ impl Page {
 
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.lines().find_map(|line| {
+        self.headers(name).next()
+    }
+
+    /// The values of all headers of this name.
+    fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.head.lines().filter_map(move |line| {
             let (known, value) = line.split_once(':')?;
             known.eq_ignore_ascii_case(name).then(|| value.trim())
         })
     }
 }
 
-/// Opens an address and follows redirects, as far as they stay on this machine. The last page is the client's callback,
-/// if everything went well.
+/// Opens an address and follows redirects with cookies, as far as they stay on this machine. The last page is the
+/// client's callback, if everything went well.
 ///
 /// # Panics
 /// If a page cannot be read.
 pub fn browse(url: &str) -> Page {
+    let mut cookies: BTreeMap<String, String> = BTreeMap::new();
     let mut page = get(url);
     for _ in 0..REDIRECTS {
-        let next = page.header("location").map(str::to_owned);
-        match next.filter(|next| next.starts_with("http://127.0.0.1:")) {
-            Some(next) => page = get(&next),
-            None => break,
+        for cookie in page.headers("set-cookie") {
+            let pair = cookie.split(';').next().unwrap_or_default();
+            if let Some((name, value)) = pair.split_once('=') {
+                cookies.insert(name.to_owned(), value.to_owned());
+            }
         }
+        let from = Url::parse(&page.url).expect("its own address");
+        let next = page.header("location").and_then(|to| from.join(to).ok());
+        let Some(next) = next.filter(|next| next.host_str() == Some("127.0.0.1")) else {
+            break;
+        };
+        // Cookies without a value were deleted. Paths are not compared: the names of the pages' cookies differ.
+        let pairs = cookies.iter().filter(|(_, value)| !value.is_empty());
+        let pairs: Vec<_> = pairs
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let headers = [("Accept", "text/html"), ("Cookie", &pairs.join("; "))];
+        page = send("GET", next.as_str(), &headers, "");
     }
     page
 }

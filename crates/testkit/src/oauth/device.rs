@@ -70,7 +70,7 @@ pub(super) fn redeem(
     let device = device.filter(|device| device.client == client.id);
     let device = device.ok_or_else(|| refused("invalid_grant", "unknown device code"))?;
     match device.approved {
-        None => return Err(refused("authorization_pending", "nobody approved yet")),
+        None => return Err(refused("authorization_pending", "not approved yet")),
         Some(false) => return Err(refused("access_denied", "declined")),
         Some(true) => {}
     }

@@ -2,7 +2,7 @@
 //!
 //! [`OAuthServer::start`] takes a [`Behaviour`], which is a table of everything that real servers do differently; its
 //! default is a server that follows the specification. [`hostile`] has the forms of an attacker. The authorize endpoint
-//! consents by itself, so that one GET plays the browser and the person ([`browse`]).
+//! approves by itself, so that one GET plays the browser and the person ([`browse`]).
 //!
 //! Time is the system's plus what [`OAuthServer::advance`] added, so that tokens expire on demand.
 
@@ -18,6 +18,7 @@ pub mod hostile;
 mod listen;
 mod mcp;
 mod metadata;
+mod partner;
 mod register;
 mod reply;
 mod resource;
@@ -37,6 +38,7 @@ pub use behaviour::{
 pub use browser::{Page, browse, get, post_form, send};
 pub use clients::{AuthMethod, Client, RedirectRule};
 pub use fault::{Fault, FaultRule};
+pub use partner::{Partner, PartnerServer};
 pub use route::Route;
 pub use seen::SeenRequest;
 

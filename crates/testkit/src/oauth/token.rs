@@ -267,7 +267,7 @@ fn answer(behaviour: &Behaviour, state: &mut State, granted: Granted) -> Value {
     Value::Object(body)
 }
 
-/// A JWT that nobody verifies: clients read its `exp` as a hint at most.
+/// An unsigned JWT: clients read its `exp` as a hint at most.
 fn jwt(claims: &Value) -> String {
     let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
     let header = encode(&json!({"alg": "none", "typ": "at+jwt"}));

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 /// The verifier and challenge of RFC 7636, appendix B.
-const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:9/callback";
 
 /// A client that does everything by hand.

@@ -12,3 +12,4 @@ mod deviations;
 mod flows;
 mod hostile_forms;
 mod login;
+mod partners;

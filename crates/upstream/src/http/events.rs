@@ -12,7 +12,7 @@ use crate::callers::MessageSource;
 use crate::http::body::{self, ContentKind};
 use crate::http::exchange::Channel;
 use crate::http::response::Response;
-use crate::http::sse::{Event, Parser};
+use crate::http::sse::{Event, EventName, Parser};
 use crate::inbound::RequestAction;
 use crate::malformed::{Diagnosis, diagnose};
 
@@ -118,6 +118,11 @@ impl Channel {
     ) -> Option<ToolResult<RpcResponse>> {
         if event.data.is_empty() {
             return None;
+        }
+        if event.name == EventName::Endpoint && wanted.is_some() {
+            self.clues.note_endpoint();
+            let what = "answered with the event `endpoint` of the old HTTP+SSE transport";
+            return Some(Err(self.errors.error(Reason::HttpProtocol, what)));
         }
         let source = wanted.map_or(MessageSource::Side, MessageSource::Call);
         match parse(&event.data, self.limits.json_depth) {

@@ -1,5 +1,6 @@
 //! One HTTP exchange: posts a message and finds the response in a body or an event stream.
 
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +41,33 @@ pub(crate) struct Channel {
     pub(crate) legacy_session: Mutex<LegacySession>,
     /// The login whose token is sent; `None` if a token or header is configured.
     pub(crate) login: Option<Arc<Keeper>>,
+    /// What the handshake showed about the transport that the server speaks.
+    pub(crate) clues: TransportClues,
+}
+
+/// What the responses to a handshake show about the transport of a server.
+#[derive(Default)]
+pub(crate) struct TransportClues {
+    /// The HTTP status with which `initialize` was refused; zero if it was not.
+    opening_status: AtomicU16,
+    /// Whether a response to a POST began with the `endpoint` event of the HTTP+SSE transport.
+    has_endpoint: AtomicBool,
+}
+
+impl TransportClues {
+    pub(crate) fn opening_status(&self) -> u16 {
+        self.opening_status.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_endpoint(&self) {
+        self.has_endpoint.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the server may speak the HTTP+SSE transport. A GET will tell.
+    pub(crate) fn may_be_old_sse(&self) -> bool {
+        self.has_endpoint.load(Ordering::Relaxed)
+            || matches!(self.opening_status(), 400 | 404 | 405)
+    }
 }
 
 /// The session headers that a legacy server expects back.
@@ -218,6 +246,24 @@ impl Channel {
         }
     }
 
+    /// Posts a message to another URL of the same server. Redirects are not followed.
+    pub(crate) async fn post_to(&self, url: &Url, message: Bytes) -> ToolResult<Response> {
+        let headers = self.message_headers(RequestHeaders::Session);
+        self.send(message_to(url, message, headers)).await
+    }
+
+    /// Returns the error for a response that asks for a login; `None` for other responses.
+    pub(crate) async fn login_error(&self, response: &mut Response) -> Option<ToolError> {
+        let status = response.status();
+        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return None;
+        }
+        match self.refused(response, 0).await {
+            Err(ExchangeError::Error(error) | ExchangeError::Status(_, error)) => Some(error),
+            Err(ExchangeError::SessionLost) | Ok(_) => None,
+        }
+    }
+
     /// Posts a message without a response and waits only briefly.
     pub(crate) async fn post_detached(&self, message: String) {
         self.detached_post(message).await;
@@ -310,6 +356,10 @@ impl Channel {
         }
         if opens {
             self.remember_session(&response);
+            if !response.status().is_success() {
+                let status = response.status().as_u16();
+                self.clues.opening_status.store(status, Ordering::Relaxed);
+            }
         }
         let limit = match size {
             ResponseSize::Frame => self.limits.frame_bytes,

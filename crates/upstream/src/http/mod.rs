@@ -1,4 +1,4 @@
-//! HTTP servers (Streamable HTTP).
+//! HTTP servers: Streamable HTTP, and the old HTTP+SSE transport (`old_sse`).
 //!
 //! Invariant: every request leaves through `client::send`; redirects are never followed automatically.
 //! Invariant: no body is read beyond its limit, and nothing is decompressed.
@@ -12,6 +12,7 @@ mod headers;
 mod http1_connection;
 mod listen;
 mod loopback_pool;
+mod old_sse;
 pub(crate) mod response;
 mod retry_after;
 mod session;

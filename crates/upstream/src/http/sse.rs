@@ -5,7 +5,19 @@ use std::time::Duration;
 /// An event, reduced to what is used.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
+    pub(crate) name: EventName,
     pub(crate) data: String,
+}
+
+/// The name of an event, as far as it matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum EventName {
+    /// `message`, or no name.
+    #[default]
+    Message,
+    /// `endpoint`, with which a server of the HTTP+SSE transport begins.
+    Endpoint,
+    Other,
 }
 
 /// An event is larger than the limit.
@@ -20,6 +32,7 @@ pub(crate) struct Parser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    name: EventName,
     /// The id of the event that is being read.
     id: Option<String>,
     /// The id of the last complete event that had one.
@@ -38,6 +51,7 @@ impl Parser {
             line: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            name: EventName::Message,
             id: None,
             last_id: None,
             retry: None,
@@ -45,6 +59,16 @@ impl Parser {
             is_first_line: true,
             limit,
         }
+    }
+
+    /// The maximum size of an event.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Changes the maximum size of an event.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     /// The id after which the stream can be resumed.
@@ -98,10 +122,12 @@ impl Parser {
         if line.is_empty() {
             let data = std::mem::take(&mut self.data);
             let complete = std::mem::take(&mut self.has_data);
+            let name = std::mem::take(&mut self.name);
             if let Some(id) = self.id.take() {
                 self.last_id = Some(id);
             }
             return complete.then(|| Event {
+                name,
                 data: String::from_utf8(data)
                     .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()),
             });
@@ -125,6 +151,13 @@ impl Parser {
                 } else {
                     self.data.extend_from_slice(value);
                 }
+            }
+            b"event" => {
+                self.name = match value {
+                    b"" | b"message" => EventName::Message,
+                    b"endpoint" => EventName::Endpoint,
+                    _ => EventName::Other,
+                };
             }
             b"id" if value.len() <= ID_BYTES && !value.contains(&0) => {
                 self.id = Some(String::from_utf8_lossy(value).into_owned());
@@ -173,6 +206,16 @@ mod tests {
         );
         check("event: ping\n\nretry: 5\n\ndata\n\n", &[""]);
         check("\u{feff}data: x\n\ndata: unfinished\n", &["x"]);
+    }
+
+    #[test]
+    fn the_name_of_an_event_ends_with_it() {
+        let mut parser = Parser::new(100);
+        let text = b"event: endpoint\r\ndata: /m\r\n\r\ndata: 1\n\nevent: ping\ndata: 2\n\nevent: message\ndata: 3\n\nevent: endpoint\n\ndata: 4\n\n";
+        let events = parser.push(text).unwrap();
+        let names: Vec<_> = events.iter().map(|event| event.name).collect();
+        use EventName::{Endpoint, Message, Other};
+        assert_eq!(names, [Endpoint, Message, Other, Message, Message]);
     }
 
     #[test]

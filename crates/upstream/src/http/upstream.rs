@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use pegboard_jsonrpc::revision;
-use pegboard_model::{Era, Reason, Timestamp, ToolError, ToolResult};
+use pegboard_model::{Era, HttpWire, Reason, Timestamp, ToolError, ToolResult};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
@@ -20,8 +20,9 @@ use crate::errors::format_duration;
 use crate::forward::OutgoingRequest;
 use crate::handshake::assumed_handshake;
 use crate::http::client::Client;
-use crate::http::exchange::{Channel, LegacySession};
+use crate::http::exchange::{Channel, LegacySession, TransportClues};
 use crate::http::listen::listen;
+use crate::http::old_sse::{self, OpenFailure};
 use crate::http::session::HttpSession;
 use crate::http::target::Target;
 use crate::inbound::Inbound;
@@ -42,12 +43,28 @@ pub(crate) struct HttpOpening<'a> {
     pub(crate) connect_time: Duration,
     pub(crate) response_bytes: ByteBudget,
     pub(crate) login: Option<Arc<Keeper>>,
+    /// The transport that the configuration names.
+    pub(crate) wire: HttpWire,
 }
 
 impl HttpOpening<'_> {
     /// Performs the handshake. A server known to be modern is not asked anything.
     pub(crate) async fn connect(self) -> ToolResult<Arc<dyn Upstream>> {
-        let errors = self.setup.errors.clone();
+        let (errors, budget) = (self.setup.errors.clone(), self.budget);
+        match tokio::time::timeout(budget, self.open()).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                let what = format_args!(
+                    "did not complete the handshake within {}",
+                    format_duration(budget)
+                );
+                Err(errors.error(Reason::DiscoveryTimeout, what))
+            }
+        }
+    }
+
+    /// Uses the transport that is configured or remembered, otherwise Streamable HTTP and then the old one.
+    async fn open(self) -> ToolResult<Arc<dyn Upstream>> {
         let limits = &self.setup.limits;
         let of_server = ByteBudget::new(limits.response_bytes_per_server, limits.result_bytes);
         let channel = Channel {
@@ -56,52 +73,69 @@ impl HttpOpening<'_> {
             login: self.login,
             target: self.target,
             connect_time: self.connect_time,
-            inbound: Arc::new(Inbound::new(errors.clone(), self.logs)),
-            errors: errors.clone(),
+            inbound: Arc::new(Inbound::new(self.setup.errors.clone(), self.logs)),
+            errors: self.setup.errors.clone(),
             limits: self.setup.limits.clone(),
             legacy_session: Mutex::new(LegacySession::default()),
+            clues: TransportClues::default(),
         };
         let session = Arc::new(HttpSession::new(channel, self.setup.client.clone()));
-        let handshake_client = session.handshake_client();
-        let opening = async {
-            match self.hint.era {
-                Some(Era::Modern) => {
-                    let version = self.hint.protocol_version.as_deref();
-                    let version =
-                        version.filter(|version| revision::MODERN_REVISIONS.contains(version));
-                    Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
-                }
-                Some(Era::Legacy) => match handshake_client.initialize_legacy().await {
-                    // A server that responds, but differently, may have another era by now.
-                    Err(error) if may_be_other_era(&error) => handshake_client
-                        .detect_era()
-                        .await
-                        .map_err(|failure| failure.error),
-                    opened => opened,
-                },
-                None => handshake_client
-                    .detect_era()
-                    .await
-                    .map_err(|failure| failure.error),
+        let channel = Arc::clone(&session.channel);
+        if self.wire == HttpWire::Sse {
+            return match old_sse::open(channel, self.setup).await {
+                Ok(upstream) => Ok(upstream),
+                Err((_, failure)) => Err(failure.into_error(self.wire)),
+            };
+        }
+        let mut setup = self.setup;
+        if self.hint.old_sse {
+            match old_sse::open(Arc::clone(&channel), setup).await {
+                Ok(upstream) => return Ok(upstream),
+                // The server may have moved to Streamable HTTP.
+                Err((unused, failure)) if failure.may_be_other_transport() => setup = unused,
+                Err((_, failure)) => return Err(failure.into_error(self.wire)),
             }
-        };
-        let handshake = match tokio::time::timeout(self.budget, opening).await {
-            Ok(opened) => opened?,
-            Err(_) => {
-                let what = format_args!(
-                    "did not complete the handshake within {}",
-                    format_duration(self.budget)
-                );
-                return Err(errors.error(Reason::DiscoveryTimeout, what));
+        }
+        let error = match handshake(&session, self.hint).await {
+            Ok(handshake) => {
+                let subscriptions = Arc::clone(&session.subscriptions);
+                return Ok(Arc::new(HttpUpstream {
+                    session: Session::new(session, setup, handshake, subscriptions),
+                    listener: OnceLock::new(),
+                    end: watch::channel(None).0,
+                    started: crate::now(),
+                }));
             }
+            Err(error) => error,
         };
-        let subscriptions = Arc::clone(&session.subscriptions);
-        Ok(Arc::new(HttpUpstream {
-            session: Session::new(session, self.setup, handshake, subscriptions),
-            listener: OnceLock::new(),
-            end: watch::channel(None).0,
-            started: crate::now(),
-        }))
+        if !session.channel.clues.may_be_old_sse() || self.hint.old_sse {
+            return Err(old_sse::explain_gone(error, channel.clues.opening_status()));
+        }
+        match old_sse::open(Arc::clone(&channel), setup).await {
+            Ok(upstream) => Ok(upstream),
+            // It does not have that transport either, so that the first error says more.
+            Err((_, OpenFailure::NotOffered(_))) => Err(error),
+            Err((_, failure)) => Err(failure.into_error(self.wire)),
+        }
+    }
+}
+
+/// Performs the handshake of Streamable HTTP.
+async fn handshake(session: &Arc<HttpSession>, hint: &ConnectHint) -> ToolResult<Handshake> {
+    let client = session.handshake_client();
+    let detect = || async { client.detect_era().await.map_err(|failure| failure.error) };
+    match hint.era {
+        Some(Era::Modern) => {
+            let version = hint.protocol_version.as_deref();
+            let version = version.filter(|version| revision::MODERN_REVISIONS.contains(version));
+            Ok(assumed_handshake(version.unwrap_or(revision::MODERN)))
+        }
+        Some(Era::Legacy) => match client.initialize_legacy().await {
+            // A server that responds, but differently, may have another era by now.
+            Err(error) if may_be_other_era(&error) => detect().await,
+            opened => opened,
+        },
+        None => detect().await,
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct ServerSummary {
     /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
-    /// `stdio` or `http`.
+    /// `stdio`, `http`, or `sse` for the old HTTP+SSE transport.
     transport: &'static str,
     /// The command or URL, with secrets masked.
     command: String,
@@ -154,7 +154,7 @@ impl ServerSummary {
         Self {
             name: spec.name.to_string(),
             description: spec.description.clone(),
-            transport: spec.transport.kind(),
+            transport: entry.transport(),
             command: masked_command_line(&spec.transport),
             enabled: spec.enabled,
             trust_state: spec.trust_state,

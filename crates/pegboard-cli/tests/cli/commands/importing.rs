@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use pegboard_testkit::{SseScript, SseServer};
 use serde_json::json;
 
 use crate::support::{Home, PEGBOARD};
@@ -11,7 +12,7 @@ use crate::support::{Home, PEGBOARD};
 fn machine() -> Home {
     let home = Home::new();
     let entry = json!({"command": PEGBOARD, "args": ["example-server"], "env": {"DEMO_TOKEN": "canary-demo"}});
-    let cursor = json!({"mcpServers": {"Example": entry, "events": {"type": "sse", "url": "https://example.com/sse"}}});
+    let cursor = json!({"mcpServers": {"Example": entry, "events": {"command": "x", "url": "https://example.com/mcp"}}});
     home.write("home/.cursor/mcp.json", &cursor.to_string());
     let codex = format!(
         "[mcp_servers.picked]\ncommand = {}\nargs = [\"example-server\"]\nenabled_tools = [\"add_numbers\"]\n",
@@ -47,7 +48,7 @@ fn r_cfg_07_without_a_terminal_import_shows_the_plan_and_writes_nothing() {
             insta::assert_snapshot!(home.shown(&run.stdout), @r"
             CLIENT     FILE                  SERVER   STATE
             Cursor     ~/.cursor/mcp.json    Example  new, as example
-                                             events   broken: the HTTP+SSE transport is not supported
+                                             events   broken: the entry has both a command and a URL
             VS Code    .vscode/mcp.json      local    new (project)
             Codex      ~/.codex/config.toml  picked   new
             LM Studio  ~/.lmstudio/mcp.json           broken: line 1: the file is not valid JSON: Expected value after colon in object property
@@ -81,7 +82,7 @@ fn r_cfg_07_import_writes_discovers_and_keeps_the_clients_files() {
     assert!(run.stdout.contains("✓ example  16 tools ("), "{shown}");
     assert!(
         run.stdout
-            .contains("- events  skipped: the HTTP+SSE transport is not supported"),
+            .contains("- events  skipped: the entry has both a command and a URL"),
         "{shown}"
     );
     assert!(run.stderr.contains("pegboard connect"), "{shown}");
@@ -155,4 +156,22 @@ fn r_cfg_07_unknown_names_and_failures_have_exit_codes() {
         run.stdout
     );
     assert!(!Path::new(&home.config_file()).exists());
+}
+
+#[test]
+fn r_auth_06_a_server_of_the_old_sse_transport_is_imported_as_such() {
+    let server = SseServer::start(SseScript::default());
+    let home = Home::new();
+    let entry = json!({"mcpServers": {"events": {"type": "sse", "url": server.url()}}});
+    home.write("home/.cursor/mcp.json", &entry.to_string());
+    let plan = home.run(&["import"]).ok().stdout;
+    assert!(plan.contains("  type = sse"), "{plan}");
+    let run = home.run(&["import", "--yes"]).ok();
+    assert!(run.stdout.contains("✓ events  2 tools"), "{}", run.stdout);
+    assert!(
+        home.config().contains("type = \"sse\""),
+        "{}",
+        home.config()
+    );
+    home.run(&["call", "events/look"]).ok();
 }

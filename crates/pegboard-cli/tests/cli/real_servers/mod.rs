@@ -5,6 +5,7 @@
 mod calls;
 mod changes;
 mod http;
+mod old_sse;
 
 use std::path::PathBuf;
 

@@ -4,6 +4,7 @@ mod escapes;
 mod every_path;
 mod hot_reload;
 mod misbehaving;
+mod old_sse;
 mod restart;
 mod serving;
 mod shared;

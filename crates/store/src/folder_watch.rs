@@ -42,7 +42,7 @@ impl FolderWatch {
     }
 }
 
-/// Wakes the subscribers periodically, as long as anybody can subscribe.
+/// Wakes the subscribers periodically, as long as the sender exists.
 fn poll(changes: &Arc<watch::Sender<u64>>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return;

@@ -97,7 +97,7 @@ impl Connector {
         }
         let keeper = keepers
             .entry(target.key.clone())
-            .or_insert_with(|| Arc::new(Keeper::new(target, logins.store.clone())));
+            .or_insert_with(|| Arc::new(Keeper::new(target, logins)));
         Ok(Some(Arc::clone(keeper)))
     }
 

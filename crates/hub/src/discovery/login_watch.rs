@@ -1,4 +1,4 @@
-//! Servers that wait for a login: they are not tried again until somebody logs in, and at once then.
+//! Servers that wait for a login: they are not retried before a login, and discovered at once after it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Hub {
         self.inner.login_state(entry)
     }
 
-    /// Discovers servers as soon as somebody logs in to them, in this process or another one. Called once; later
+    /// Discovers servers as soon as a login to them exists, made in this process or another one. Called once; later
     /// calls have no effect.
     pub fn watch_logins(&self) {
         if tokio::runtime::Handle::try_current().is_err() {

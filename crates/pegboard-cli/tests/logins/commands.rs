@@ -116,11 +116,11 @@ fn r_auth_04_an_edited_url_gets_no_token_and_a_removed_server_is_logged_out() {
 fn r_auth_01_a_project_cannot_configure_logins() {
     let machine = Machine::with(Behaviour::default());
     let project = machine.path("project");
-    std::fs::create_dir_all(&project).unwrap();
+    std::fs::create_dir_all(project.join(".pegboard")).unwrap();
     let url = machine.server.mcp_url();
     let text =
         format!("[servers.theirs]\nurl = \"{url}\"\n[servers.theirs.oauth]\nassume_pkce = true\n");
-    std::fs::write(project.join("pegboard.toml"), text).unwrap();
+    std::fs::write(project.join(".pegboard/config.toml"), text).unwrap();
     let folder = project.to_string_lossy().into_owned();
     let checked = machine.run(&["--project", &folder, "config", "check"]);
     let said = format!("{}{}", checked.stdout, checked.stderr);
@@ -136,9 +136,9 @@ fn r_auth_04_no_secret_of_a_login_is_in_any_output_or_file() {
     let mut said = String::new();
     let mut keep =
         |done: crate::machine::Done| said.push_str(&format!("{}{}", done.stdout, done.stderr));
-    keep(machine.login(&["--json", "-vv"]));
+    keep(machine.login(&["--json", "--log-level", "trace"]));
     machine.server.expire_access_tokens();
-    keep(machine.run(&["call", "notes__count", "-vv"]));
+    keep(machine.run(&["call", "notes__count", "--log-level", "trace"]));
     for args in [
         &["login", "--status", "--json"][..],
         &["list", "--json"],

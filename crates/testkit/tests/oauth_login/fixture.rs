@@ -59,7 +59,7 @@ impl User {
         call(&*self.connect().await?, tool).await
     }
 
-    /// Logs in; the browser consents to everything.
+    /// Logs in; the browser allows everything.
     pub(crate) async fn login(&self) -> ToolResult<LoginState> {
         self.login_with(&LoginOptions::default()).await
     }

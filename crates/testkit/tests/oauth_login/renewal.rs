@@ -185,7 +185,7 @@ async fn r_auth_03_a_server_that_refuses_new_tokens_ends_the_login() {
 }
 
 #[tokio::test]
-async fn r_auth_01_a_forgotten_client_is_registered_anew() {
+async fn r_auth_01_a_forgotten_client_is_registered_again() {
     let user = User::of(Behaviour::default());
     user.login().await.unwrap();
     user.login().await.unwrap();

@@ -1,4 +1,4 @@
-//! No token, code, verifier or secret appears in what anybody can read.
+//! No token, code, verifier or secret appears in any output.
 
 use pegboard_testkit::oauth::{Behaviour, RegisteredMethod, Route};
 

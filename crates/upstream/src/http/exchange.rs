@@ -133,7 +133,7 @@ impl Channel {
     }
 
     /// Sends a request with the token of the login. A server that answers 401 has not run the request, so it is sent
-    /// once more after the token was renewed.
+    /// again after the token was renewed.
     async fn send_with_login(
         &self,
         login: &Arc<Keeper>,
@@ -319,7 +319,7 @@ impl Channel {
     }
 
     /// Sends a request and waits for its response. A few servers report an invalid token in a response with HTTP 200;
-    /// then the token is renewed and the request sent once more, as after 401.
+    /// then the token is renewed and the request resent, as after 401.
     pub(crate) async fn exchange(
         self: &Arc<Self>,
         post: PostRequest<'_>,

@@ -101,6 +101,8 @@ impl ClientIdentity {
                     form_encoded(secret.reveal())
                 );
                 authorization = Some(Secret::new(format!("Basic {}", STANDARD.encode(pair))));
+                // The Python SDK's server refuses a form without it.
+                fields.push(id());
             }
             (AuthMethod::Post, Some(secret)) => {
                 fields.extend([id(), ("client_secret", secret.clone())]);

@@ -278,7 +278,7 @@ impl Discovered {
     }
 }
 
-/// Our URL as the resource: without query and fragment, and without a slash that nobody wrote.
+/// Our URL as the resource: without query and fragment, and without an added slash.
 fn own_resource(written: &str) -> String {
     let written = written.trim();
     let end = written.find(['?', '#']).unwrap_or(written.len());

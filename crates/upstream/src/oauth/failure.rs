@@ -53,8 +53,8 @@ impl LoginErrors {
     }
 }
 
-/// Prepares a text of an authorization server for display. Markup is taken out, because an error may be shown where
-/// nobody escapes it.
+/// Prepares a text of an authorization server for display. Markup is taken out, because an error may be shown without
+/// escaping.
 pub(crate) fn shown(text: &str) -> String {
     UntrustedText::new(&text.replace(['<', '>'], " "))
         .shortened(SHOWN_CHARACTERS)

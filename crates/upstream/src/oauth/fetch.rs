@@ -117,26 +117,46 @@ impl Fetcher {
         self.send(Method::POST, url, headers, Some(body)).await
     }
 
-    /// Sends the first message of a client to the server itself, without a token, and returns its status and
-    /// challenge. The body is not read: it may be an endless stream.
+    /// Sends the first messages of a client to the server itself, without a token, and returns the status and the
+    /// challenge of the first one that is refused: some servers accept `initialize` without a token.
     pub(crate) async fn probe(
         &self,
         url: &Url,
     ) -> ToolResult<(StatusCode, Option<BearerChallenge>)> {
-        const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"pegboard","version":"0"}}}"#;
+        const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"pegboard","version":"0"}}}"#;
+        const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}"#;
+        let first = self.probe_with(url, INITIALIZE).await?;
+        match first {
+            (status, None) if status != StatusCode::UNAUTHORIZED => {
+                match self.probe_with(url, LIST).await {
+                    Ok(second) if second.0 == StatusCode::UNAUTHORIZED || second.1.is_some() => {
+                        Ok(second)
+                    }
+                    _ => Ok(first),
+                }
+            }
+            refused => Ok(refused),
+        }
+    }
+
+    /// Sends one message. The body of the response is not read: it may be an endless stream.
+    async fn probe_with(
+        &self,
+        url: &Url,
+        message: &'static str,
+    ) -> ToolResult<(StatusCode, Option<BearerChallenge>)> {
         let mut headers = HeaderMap::new();
         let kinds = "application/json, text/event-stream";
         headers.insert(ACCEPT, HeaderValue::from_static(kinds));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let body = Some(Bytes::from_static(HELLO.as_bytes()));
+        let body = Some(Bytes::from_static(message.as_bytes()));
         let place = url.origin().ascii_serialization();
         let sending = self.open(Method::POST, url, headers, body);
         let response = match tokio::time::timeout(TOTAL_TIME, sending).await {
             Ok(response) => response?,
             Err(_) => {
-                return Err(self
-                    .errors
-                    .temporary(format_args!("{place} did not respond within 30 s")));
+                let what = format_args!("{place} did not respond within 30 s");
+                return Err(self.errors.temporary(what));
             }
         };
         Ok((response.status(), BearerChallenge::of(response.headers())))
@@ -298,7 +318,7 @@ impl Fetcher {
         let place = url.origin().ascii_serialization();
         Err(self.errors.unsupported(
             format_args!("uses {place} for its login, which leads to {where_to}; nothing was sent"),
-            "Report it to the server's authors, or check whom the server belongs to.",
+            "Report it to the server's authors, or check who operates the server.",
         ))
     }
 }

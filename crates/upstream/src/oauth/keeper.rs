@@ -12,6 +12,7 @@ use super::client::ClientIdentity;
 use super::failure::LoginErrors;
 use super::fetch::Fetcher;
 use super::login::{ClientKind, Login, LoginInfo, LoginSecrets, LoginStatus, lost};
+use super::logins::{Challenges, Logins};
 use super::settings::LoginTarget;
 use super::store::LoginStore;
 use super::token::{TokenClient, TokenFailure, Tokens};
@@ -28,6 +29,7 @@ pub(crate) struct Keeper {
     store: Arc<dyn LoginStore>,
     known: Mutex<Known>,
     publishes: OnceCell<bool>,
+    challenges: Challenges,
 }
 
 #[derive(Default)]
@@ -48,12 +50,13 @@ enum Need {
 }
 
 impl Keeper {
-    pub(crate) fn new(target: LoginTarget, store: Arc<dyn LoginStore>) -> Self {
+    pub(crate) fn new(target: LoginTarget, logins: &Logins) -> Self {
         let fetcher = Fetcher::new(target.parsed.clone(), target.errors.clone());
         Self {
             target,
             fetcher,
-            store,
+            store: logins.store.clone(),
+            challenges: logins.challenges.clone(),
             known: Mutex::default(),
             publishes: OnceCell::new(),
         }
@@ -140,7 +143,7 @@ impl Keeper {
         now.0.saturating_add(early) >= until.0
     }
 
-    /// The server refused a request with 401. Returns a token with which to send it once more.
+    /// The server refused a request with 401. Returns a token for one retry.
     ///
     /// # Errors
     /// Fails if a person must log in.
@@ -164,7 +167,12 @@ impl Keeper {
                 let login = self.log_in_as_client(challenge.cloned()).await?;
                 Ok(login.secrets.access_token.clone())
             }
-            None => Err(self.login_needed()),
+            None => {
+                if let Some(challenge) = challenge {
+                    self.challenges.note(&self.target.key, challenge);
+                }
+                Err(self.login_needed())
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The logins of all servers: their state, and how a person logs in and out.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pegboard_model::{
     LoginState, OAuthGrant, Reason, SecretLookup, ServerSpec, ToolError, ToolResult,
@@ -25,6 +26,28 @@ use super::token::TokenClient;
 pub struct Logins {
     pub(crate) store: Arc<dyn LoginStore>,
     pub(crate) secrets: Arc<dyn SecretLookup>,
+    pub(crate) challenges: Challenges,
+}
+
+/// The most challenges that are remembered.
+const MAX_CHALLENGES: usize = 256;
+
+/// The challenges that requests of this process met, by login. The one that made a login necessary names its scopes best.
+#[derive(Clone, Default)]
+pub(crate) struct Challenges(Arc<Mutex<HashMap<LoginKey, BearerChallenge>>>);
+
+impl Challenges {
+    pub(crate) fn note(&self, key: &LoginKey, challenge: &BearerChallenge) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MAX_CHALLENGES || known.contains_key(key) {
+            known.insert(key.clone(), challenge.clone());
+        }
+    }
+
+    fn of(&self, key: &LoginKey) -> Option<BearerChallenge> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(key).cloned()
+    }
 }
 
 /// Options of a login.
@@ -56,7 +79,11 @@ pub(crate) struct Prepared {
 impl Logins {
     /// Creates the logins over a store.
     pub fn new(store: Arc<dyn LoginStore>, secrets: Arc<dyn SecretLookup>) -> Self {
-        Self { store, secrets }
+        Self {
+            store,
+            secrets,
+            challenges: Challenges::default(),
+        }
     }
 
     /// The store.
@@ -78,7 +105,7 @@ impl Logins {
     }
 
     /// The state of a server's login, without network and keychain. `failure` is why the last discovery failed: a
-    /// server that nobody logged in to shows only by that whether it requires a login.
+    /// server without a login shows only by that whether it requires one.
     pub fn state(&self, spec: &ServerSpec, failure: Option<Reason>) -> Option<LoginState> {
         let key = self.key(spec)?;
         let info = self.store.read_info(&key).ok().flatten();
@@ -162,6 +189,7 @@ impl Logins {
             .as_ref()
             .and_then(Login::from_stored);
         let (status, challenge) = fetcher.probe(&target.parsed).await?;
+        let challenge = challenge.or_else(|| self.challenges.of(&target.key));
         let settings = &target.settings.plain;
         let found = fetcher
             .discover(target.url.reveal(), challenge.as_ref(), settings)

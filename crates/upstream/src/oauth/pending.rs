@@ -147,7 +147,7 @@ impl PendingLogin {
     }
 
     /// A client that did not lead to a login may be dead at the authorization server, which shows in the browser
-    /// only. The next login registers anew.
+    /// only. The next login registers again.
     async fn forget_client(&self) {
         if !self.is_reused {
             return;

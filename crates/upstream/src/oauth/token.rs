@@ -236,7 +236,7 @@ fn explain(error: ToolError, code: &str) -> ToolError {
             "Choose other scopes with `--scope`, or set `scopes` in the server's `oauth` table.",
         ),
         "invalid_client" | "unauthorized_client" => error.with_remedy(
-            "Log in again; Pegboard registers anew. If `client_id` is configured, check it and its secret.",
+            "Log in again; Pegboard registers again. If `client_id` is configured, check it and its secret.",
         ),
         _ => error,
     }

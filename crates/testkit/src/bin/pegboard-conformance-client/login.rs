@@ -1,4 +1,4 @@
-//! Logins in the scenarios `auth/*`: a user who consents to everything, with a browser that is one request.
+//! Logins in the scenarios `auth/*`: a user who allows everything, with a browser that is one request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use pegboard_model::{
 use pegboard_testkit::oauth::browse;
 use pegboard_upstream::{LoginOptions, Logins, MemoryLogins, needs_login};
 use serde_json::Value;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 /// The most logins for one run: after that a user would stop as well.
 pub(crate) const MAX_LOGINS: usize = 3;
@@ -58,19 +58,11 @@ pub(crate) async fn log_in(logins: &Logins, spec: &ServerSpec) -> ToolResult<()>
     let url = pending.url().to_owned();
     let browsing = tokio::task::spawn_blocking(move || browse(&url));
     let (_keep, pasted) = mpsc::channel(1);
-    let (foreign, refused) = (Notify::new(), std::sync::Mutex::new(None));
-    let completing = pending.complete(pasted, |error| {
-        *refused
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error.clone());
-        foreign.notify_one();
-    });
+    let (sender, mut refused) = mpsc::channel(1);
+    let completing = pending.complete(pasted, move |error| drop(sender.try_send(error.clone())));
     tokio::select! {
         done = completing => done.map(drop)?,
-        () = foreign.notified() => {
-            let error = refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            return error.map_or(Ok(()), Err);
-        }
+        Some(error) = refused.recv() => return Err(error),
     }
     drop(browsing.await);
     Ok(())

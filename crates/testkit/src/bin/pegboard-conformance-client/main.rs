@@ -86,8 +86,8 @@ fn exit_code(succeeded: bool) -> ExitCode {
 
 /// Does everything once. Returns whether all of it succeeded.
 async fn run(connector: &Connector, spec: &ServerSpec, context: &Value) -> bool {
-    let connecting = connector.connect(spec, &ConnectHint::default(), CONNECT_TIMEOUT);
-    let server = match connecting.await {
+    let hint = ConnectHint::default();
+    let server = match connector.connect(spec, &hint, CONNECT_TIMEOUT).await {
         Ok(server) => server,
         Err(error) => {
             login::note(&error);

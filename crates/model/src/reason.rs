@@ -176,7 +176,8 @@ reasons! {
         model "Use another tool, or ask the user to review `TOOL` in Pegboard.";
     ReviewUnknown "REVIEW_UNKNOWN" InvalidInput final exit 7
         "No definition of this name and version has a review.",
-        "List reviews with `pegboard review`, and decide about the version that is shown now.";
+        "List reviews with `pegboard review`, and decide about the version that is shown now.",
+        model "Ask the user to review the version that Pegboard shows now.";
     ApprovalTooLong "APPROVAL_TOO_LONG" Denied final exit 6
         "This call needs approval, and its arguments are too long to be shown completely.",
         "Send shorter arguments, for example in several calls; only what is shown completely can be approved.";

@@ -1,6 +1,6 @@
 //! A connection to one MCP server: process spawning, transports, protocol era, limits, paging, shutdown.
 //!
-//! Invariant: only `spawn` creates processes, and only `http` opens outgoing connections.
+//! Invariant: only `spawn` creates processes, and only `http` and the proxy of a sandbox open outgoing connections.
 //! Invariant: no process that was started here outlives its connection or the program.
 //! Invariant: payloads are forwarded verbatim; only the envelope is parsed.
 //! Invariant: everything a server sends is bounded in size, depth, number and time, and never causes a panic.

@@ -21,7 +21,7 @@ fn the_filesystem_server_reads_only_what_its_sandbox_grants() {
     };
     let files = real.home.path("files");
     std::fs::create_dir(&files).expect("a folder for files");
-    // The server itself is told that it may use both folders; the kernel knows better.
+    // The argument allows the whole home to the server; only the kernel refuses the rest.
     let root = real.home.path("").canonicalize().expect("its real path");
     let words = [
         "--",

@@ -26,6 +26,8 @@ pub(crate) fn spec(name: &str) -> ServerSpec {
         enabled: true,
         oauth: None,
         share: Default::default(),
+        sandbox: Default::default(),
+        integrity: Vec::new(),
         timeouts: Timeouts::default(),
         ttl: Duration::from_secs(300),
         max_age: Duration::from_secs(86_400),

@@ -40,6 +40,7 @@ fn spec(
         max_age: Duration::from_secs(86_400),
         description: None,
         keywords: Vec::new(),
+        oauth: None,
         category: None,
         policy,
         policies: policies

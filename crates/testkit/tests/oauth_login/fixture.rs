@@ -102,6 +102,8 @@ fn connector(logins: &Logins) -> Connector {
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
         work_dirs: None,
+        protected: Vec::new(),
+        trial: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "test".to_owned(),

@@ -28,6 +28,8 @@ pub(crate) fn connector(limits: Limits) -> Connector {
         environment: std::env::vars().collect(),
         env_allow: Vec::new(),
         work_dirs: None,
+        protected: Vec::new(),
+        trial: None,
         logs: Arc::new(NoLogs),
         client: ClientInfo {
             name: "pegboard-test".to_owned(),

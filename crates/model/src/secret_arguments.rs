@@ -115,7 +115,7 @@ pub fn names_a_secret(name: &str) -> bool {
         || plain_secret_name(name).is_some_and(|name| ends.iter().any(|end| name.ends_with(end)))
 }
 
-/// A name in lower case without separators; `None` if it tells the place of a secret.
+/// A name in lower case without separators; `None` if it names the place of a secret.
 fn plain_secret_name(name: &str) -> Option<String> {
     let name = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
     let is_place = PLACE_ENDS.iter().any(|end| name.ends_with(end));

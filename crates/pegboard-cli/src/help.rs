@@ -58,6 +58,7 @@ const GROUPS: &[Group] = &[
             "trust",
             "policy",
             "approvals",
+            "review",
             "sandbox",
             "pin",
             "secret",

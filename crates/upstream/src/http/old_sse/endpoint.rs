@@ -15,7 +15,7 @@ pub(crate) enum EndpointFlaw {
     /// It is at another origin; only the origin is shown, because the rest is secret.
     OtherOrigin {
         origin: String,
-        /// Whether only `http` stands where the server is reached by `https`.
+        /// Whether the address says `http` although the server is reached by `https`.
         is_downgrade: bool,
     },
     HasCredentials,

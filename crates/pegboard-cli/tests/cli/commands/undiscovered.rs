@@ -47,6 +47,11 @@ fn r_disc_07_trusting_a_server_discovers_it_at_once() {
     let (command, args) = script.stdio_command();
     let file = json!({"mcpServers": {"theirs": {"command": command, "args": args}}});
     home.write("project/.mcp.json", &file.to_string());
+    // It counts its starts in a file outside the project.
+    home.write(
+        "config/config.toml",
+        "[settings]\nproject_sandbox = \"off\"\n",
+    );
     home.run(&["trust", "theirs", "--yes", "--no-discover"])
         .ok();
     assert_eq!(starts(&home), 0);

@@ -267,6 +267,9 @@ fn project(home: &Home, change: impl FnOnce(&mut Value)) {
     change(&mut server);
     let file = json!({"mcpServers": {"theirs": server}});
     home.write("project/.mcp.json", &file.to_string());
+    // It counts its starts in a file outside the project.
+    let config = format!("[settings]\nproject_sandbox = \"off\"\n{}", home.config());
+    home.write("config/config.toml", &config);
 }
 
 fn starts(home: &Home) -> usize {

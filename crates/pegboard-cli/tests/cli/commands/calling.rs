@@ -168,6 +168,8 @@ fn r_sec_01_json_prints_hidden_characters_as_escapes_of_the_same_value() {
     script.list.tools = vec![tool];
     home.add_script("s", &script, "");
     home.run(&["refresh", "s"]).ok();
+    // The scanner holds such a text back.
+    home.run(&["review", "accept", "s"]).ok();
     for read in [
         &["tools", "--json"][..],
         &["describe", "s/a", "--json"],

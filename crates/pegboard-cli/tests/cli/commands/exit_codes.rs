@@ -105,7 +105,7 @@ fn exit_code_4_a_server_that_wants_a_login() {
         .serve_http();
     let run = home.run(&["add", "web", &server.url(), "--json"]).exits(4);
     assert_eq!(run.json()["error"]["reason"], "LOGIN_NEEDED");
-    check(&home, &["call", "web/work"], 4, "pegboard secret set");
+    check(&home, &["call", "web/work"], 4, "pegboard login web");
     check(&home, &["doctor", "web"], 4, "LOGIN_NEEDED");
 }
 

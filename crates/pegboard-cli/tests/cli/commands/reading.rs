@@ -137,8 +137,12 @@ fn search_finds_by_words_and_says_so_when_it_does_not() {
     assert_eq!(hits["hits"][0]["name"], "example__add_numbers");
     assert!(hits["hits"].as_array().is_some_and(|hits| hits.len() <= 3));
     let none = home.run(&["search", "zzzzqqqq"]).ok();
-    assert_eq!(none.stdout, "");
-    assert!(none.stderr.contains("No tool matches"), "{}", none.stderr);
+    // With vectors the nearest tools are listed, without them nothing is.
+    let is_empty = none.stdout.is_empty() && none.stderr.contains("No tool matches");
+    assert!(
+        is_empty || none.stderr.contains("No good match"),
+        "{none:?}"
+    );
 }
 
 #[test]

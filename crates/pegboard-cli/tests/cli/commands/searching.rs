@@ -61,7 +61,7 @@ fn r_find_03_a_search_explains_itself() {
     for hit in found["hits"].as_array().expect("hits") {
         let why = &hit["why"];
         let part = |name: &str| why[name].as_f64().expect(name);
-        let parts = ["words", "coverage", "server", "meaning", "memory"];
+        let parts = ["words", "coverage", "server", "meaning", "memory", "action"];
         let rest: f64 = parts.into_iter().map(part).sum();
         let name = why["name"]["part"].as_f64().unwrap_or(0.0);
         let score = hit["score"].as_f64().expect("a score");

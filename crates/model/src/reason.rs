@@ -455,7 +455,7 @@ reasons! {
         model "Tell the user that the background process of Pegboard does not respond.";
     InstanceUnknown "INSTANCE_UNKNOWN" InvalidInput final exit 7
         "No running instance of a server has this id.",
-        "List the ids with `GET /api/v1/process` or `pegboard ps`.";
+        "List the running instances to see their ids (`GET /api/v1/process`).";
     ServiceManagerMissing "SERVICE_MANAGER_MISSING" Unavailable final exit 3
         "The service manager of this user is not running.",
         "Log in to a session with systemd, or use Pegboard without a service: clients start it when they need it.";

@@ -465,12 +465,12 @@ mod tests {
         for length in 1..old.len() {
             assert_eq!(decode(&old[..length]), Err(DecodeError::Malformed));
         }
-        for bits in 0..8 {
+        for bits in 0..16 {
             record.learnt = learnt_of(bits);
             assert_eq!(learnt_bits(record.learnt), bits);
             let bytes = encode(&record).unwrap();
             assert_eq!(decode(&bytes), Ok(record.clone()));
-            assert_eq!(bytes[1..bytes.len() - 1], old[1..]);
+            assert!(bytes[1..].starts_with(&old[1..]));
         }
     }
 

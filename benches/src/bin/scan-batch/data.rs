@@ -86,7 +86,8 @@ fn row(raw: RawRow) -> Row {
         .partition(|peer| raw.server.as_deref() == Some(peer.server.as_str()));
     let siblings = own.iter().map(|peer| tool("", &peer.tool).name).collect();
     Row {
-        is_held_out: crc32(format!("{}\n{}", raw.name, raw.description).as_bytes()) % 3 == 0,
+        is_held_out: crc32(format!("{}\n{}", raw.name, raw.description).as_bytes())
+            .is_multiple_of(3),
         definition: definition.to_string(),
         peers: others
             .iter()

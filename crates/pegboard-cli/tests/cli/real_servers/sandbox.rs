@@ -74,6 +74,7 @@ fn the_git_server_works_by_default_without_network() {
         return;
     };
     let repository = real.home.path("repo").display().to_string();
+    #[expect(clippy::disallowed_methods, reason = "prepares a repository")]
     let status = std::process::Command::new("git")
         .args(["init", "-q", &repository])
         .status();

@@ -164,7 +164,7 @@ async fn r_reg_05_refusals_by_status_have_their_reason() {
         headers: Vec::new(),
     };
     check(status(401), &[Reason::LoginNeeded]).await;
-    check(status(403), &[Reason::LoginNeeded, Reason::HttpStatus]).await;
+    check(status(403), &[Reason::AccessForbidden]).await;
     check(status(500), &[Reason::HttpStatus]).await;
     check(status(404), &[Reason::HttpStatus, Reason::HttpProtocol]).await;
 }

@@ -62,30 +62,15 @@ impl Machine {
     /// Logs in; the browser is played by the test.
     pub(crate) fn login(&self, more: &[&str]) -> Done {
         let args = [&["login", "notes", "--no-browser"], more].concat();
-        let mut child = self.command(&args).stdin(Stdio::piped()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let (mut said, mut url) = (String::new(), None);
-        while url.is_none() {
-            let mut line = String::new();
-            if stderr.read_line(&mut line).unwrap() == 0 {
-                break;
-            }
-            url = line
-                .trim()
-                .strip_prefix("http")
-                .map(|rest| format!("http{rest}"));
-            said.push_str(&line);
-        }
-        if let Some(url) = url {
-            let page = browse(&url);
-            said.push_str(&page.body);
-        }
-        stderr.read_to_string(&mut said).unwrap();
-        let output = child.wait_with_output().unwrap();
-        Done {
-            stderr: said,
-            ..Done::of(output)
-        }
+        finish_login(self.command(&args))
+    }
+
+    /// Logs in as with a browser on this machine, which the test plays; without `--no-browser` no device code is used.
+    pub(crate) fn login_in_browser(&self) -> Done {
+        let mut command = self.command(&["login", "notes"]);
+        // No program that opens addresses is found there.
+        command.env("PATH", self.path("empty"));
+        finish_login(command)
     }
 
     /// The state of the login, as `login --status --json` prints it.
@@ -93,6 +78,34 @@ impl Machine {
         let done = self.run(&["login", "--status", "--json"]);
         let logins = done.json()["logins"].clone();
         logins[0]["state"].as_str().unwrap_or("none").to_owned()
+    }
+}
+
+/// Opens the printed address and waits for the end of the login.
+fn finish_login(mut command: Command) -> Done {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let (mut said, mut url) = (String::new(), None);
+    while url.is_none() {
+        let mut line = String::new();
+        if stderr.read_line(&mut line).unwrap() == 0 {
+            break;
+        }
+        url = line
+            .trim()
+            .strip_prefix("http")
+            .map(|rest| format!("http{rest}"));
+        said.push_str(&line);
+    }
+    if let Some(url) = url {
+        let page = browse(&url);
+        said.push_str(&page.body);
+    }
+    stderr.read_to_string(&mut said).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Done {
+        stderr: said,
+        ..Done::of(output)
     }
 }
 

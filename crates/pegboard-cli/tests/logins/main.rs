@@ -10,4 +10,5 @@
 
 mod commands;
 mod machine;
+mod partners;
 mod processes;

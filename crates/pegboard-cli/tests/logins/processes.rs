@@ -10,7 +10,7 @@ use crate::machine::{Done, Machine, eventually, kill_now};
 const PROCESSES: usize = 8;
 
 /// How often the race is run: `PEGBOARD_LOGIN_RUNS`, or a few times.
-fn runs() -> usize {
+pub(crate) fn runs() -> usize {
     let runs = std::env::var("PEGBOARD_LOGIN_RUNS").ok();
     runs.and_then(|runs| runs.parse().ok()).unwrap_or(3)
 }

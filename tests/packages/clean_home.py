@@ -24,7 +24,9 @@ class CleanHome:
         self.folder = Path(tempfile.mkdtemp(prefix=f"pegboard-{name}-")).resolve()
         self.home = self.folder / "home"
         self.home.mkdir()
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        # The background process ends soon after its last client, so that a test sees its end.
+        idle = {"PEGBOARD_BACKGROUND_IDLE": "1"}
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"} | idle
 
     def run(self, command, check=True, **options):
         """Runs a command to its end. Raises an `AssertionError` with its output if it fails."""

@@ -127,7 +127,10 @@ fn status_of(error: &ToolError) -> StatusCode {
         | Reason::RuleUnknown
         | Reason::GrantUnknown
         | Reason::PathUnknown => StatusCode::NOT_FOUND,
-        Reason::ConfigDuplicate | Reason::ToolChanged | Reason::PlanChanged => StatusCode::CONFLICT,
+        Reason::ConfigDuplicate
+        | Reason::LoginUnsupported
+        | Reason::PlanChanged
+        | Reason::ToolChanged => StatusCode::CONFLICT,
         Reason::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
         Reason::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Reason::RequestLate => StatusCode::REQUEST_TIMEOUT,

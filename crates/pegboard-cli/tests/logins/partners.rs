@@ -83,3 +83,25 @@ fn r_auth_03_eight_processes_at_expiry_keep_a_login_that_reuse_revokes() {
         call_at_expiry(&server, &machine);
     }
 }
+
+#[test]
+fn r_auth_01_oidc_provider_grants_more_rights_after_another_login() {
+    let Some(server) = PartnerServer::start(Partner::OidcProvider, LIFETIME) else {
+        return;
+    };
+    let machine = Machine::with(Default::default());
+    machine.configure(server.mcp_url(), "");
+    let write = || machine.run(&["call", "notes__write_note", "text=hi"]);
+    machine.login_in_browser().ok();
+    let refused = write();
+    assert_eq!(refused.exit, 4, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("RIGHTS_NEEDED"),
+        "{}",
+        refused.stderr
+    );
+    machine.login_in_browser().ok();
+    write().ok();
+    // The former rights are kept.
+    machine.run(CALL).ok();
+}

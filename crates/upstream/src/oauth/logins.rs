@@ -344,7 +344,7 @@ async fn choose_client(
         return Ok((client, listener, false));
     }
     if let Some(login) = known
-        && let Some(client) = reusable(login, discovered)
+        && let Some(client) = reusable(login, discovered, scopes)
         && let Ok(listener) = CallbackListener::bind(client.redirect_uri.as_deref(), errors).await
     {
         return Ok((client, listener, true));
@@ -356,10 +356,13 @@ async fn choose_client(
     Ok((client, listener, false))
 }
 
-/// The registered client of an earlier login, if the same authorization server still knows it.
-fn reusable(login: &Login, discovered: &Discovered) -> Option<ClientIdentity> {
+/// The registered client of an earlier login, if the same authorization server still knows it. Some authorization
+/// servers refuse scopes that a client was not registered with, so more scopes need another registration.
+fn reusable(login: &Login, discovered: &Discovered, scopes: &[String]) -> Option<ClientIdentity> {
     let info = &login.info;
+    let mut missing = scopes.iter().filter(|scope| !info.scopes.contains(scope));
     let is_usable = info.client_kind == ClientKind::Registered
+        && missing.all(|scope| scope == "offline_access")
         && !info.client_dead
         && info.issuer == discovered.issuer
         && info.metadata.token_endpoint == discovered.metadata.token_endpoint

@@ -69,7 +69,10 @@ pub(super) struct Logout {
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
-        (status = 503, description = "The server has no login that can be used, or cannot be reached", body = ErrorBody),
+        (status = 409, description = "The server has no login that can be used", body = ErrorBody),
+        (status = 502, description = "The server or its authorization server failed", body = ErrorBody),
+        (status = 503, description = "The login cannot be stored", body = ErrorBody),
+        (status = 504, description = "The server or its authorization server did not respond in time", body = ErrorBody),
     )
 )]
 pub(super) async fn start(
@@ -134,7 +137,8 @@ pub(super) async fn show(
         (status = 401, description = "The token is missing or invalid", body = ErrorBody),
         (status = 403, description = "The admin token is required", body = ErrorBody),
         (status = 404, description = "No such server is configured", body = ErrorBody),
-        (status = 503, description = "It has no login, or could not be removed", body = ErrorBody),
+        (status = 409, description = "The server has no login", body = ErrorBody),
+        (status = 503, description = "The login could not be removed", body = ErrorBody),
     )
 )]
 pub(super) async fn end(
